@@ -75,12 +75,12 @@ clean: ## remove .venv and everything made here
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,pretrained,ray,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,plots,pretrained,ray,service,vectors]' --group test
 	@touch $@
 
 .venv/.bench: .venv/.askalike
 	@echo "Installing what bench needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,pretrained,ray,service,vectors]' --group bench
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,plots,pretrained,ray,service,vectors]' --group bench
 	@touch $@
 
 .venv/.dist .venv/.lint .venv/.docs: .venv/.%: .venv/.askalike

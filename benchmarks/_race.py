@@ -51,7 +51,3 @@ def write_data(texts: Texts, size: int, data: Path, queries: int) -> int:
                 titles.write("\t".join(title) + "\n")
                 wholes.write("\t".join(title + body) + "\n")
     return number + 1
-
-
-def size_bytes(path: Path) -> int:
-    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file())

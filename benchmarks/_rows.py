@@ -1,6 +1,7 @@
 """Results of benchmarks, as rows of a JSON file: a new measurement replaces the older row."""
 
 import json
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +13,14 @@ from askalike.experiments.provenance import describe_hardware, git_commit
 COMMIT = git_commit(Path(__file__).parent)
 """The commit of the code that is measured: another may be checked out before the last row is written."""
 DATA = Path(__file__).parents[1] / "bench-data"
+
+
+def make_parser(description: str | None, output: str | None = None) -> ArgumentParser:
+    """Return the parser of a benchmark's options. output: the file in bench-data/ to which rows are added."""
+    parser = ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter)
+    if output:
+        parser.add_argument("--output", type=Path, default=DATA / output, help="the JSON file to add rows to")
+    return parser
 
 
 def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:

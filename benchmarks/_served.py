@@ -7,35 +7,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from _synthetic import spelled, texts
+from _synthetic import made_archive, phrase, texts
 
 import askalike
 
-DATA = Path(__file__).parents[1] / "bench-data"
 LIMIT_S = 3600  # the index is updated before the first request is accepted
 
 
 def archive(questions: int) -> Path:
     """Return the path of an archive of synthetic questions with titles and bodies; create it if missing."""
-    path = DATA / f"served-{questions}"
-    if not path.exists():
-        new = path.with_name(f"{path.name}-new")
-        with askalike.Archive.create(new) as made:
-            made.upsert(
-                askalike.Question(f"s{n}", sentence(title), sentence(body), language="en")
-                for n, (title, body) in enumerate(texts(questions))
-            )
-        new.rename(path)
-    return path
-
-
-def sentence(words: Sequence[str]) -> str:
-    return f"{' '.join(map(spelled, words)).capitalize()}?"
+    made = (
+        askalike.Question(f"s{n}", f"{phrase(title).capitalize()}?", f"{phrase(body).capitalize()}?", language="en")
+        for n, (title, body) in enumerate(texts(questions))
+    )
+    return made_archive(f"served-{questions}", made)
 
 
 def titles(path: Path, most: int = 5_000) -> list[str]:

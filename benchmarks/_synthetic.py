@@ -1,8 +1,13 @@
 """Synthetic questions with the word frequencies of real ones: Zipf-Mandelbrot over 300,000 words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
+from _rows import DATA
+
+import askalike
 
 WORDS = 300_000
 
@@ -24,29 +29,8 @@ def texts(n: int, seed: int = 0, title: int = 10, body: int = 37) -> Iterator[tu
 
 
 ONSETS = (
-    "",
-    "b",
-    "br",
-    "c",
-    "ch",
-    "d",
-    "f",
-    "g",
-    "gr",
-    "h",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pl",
-    "qu",
-    "r",
-    "s",
-    "st",
-    "t",
-    "v",
-)
+    "", "b", "br", "c", "ch", "d", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "pl", "qu", "r", "s", "st", "t", "v",
+)  # fmt: skip
 VOWELS = ("a", "e", "i", "o", "u", "ea", "ou")
 ENDS = ("n", "r", "t", "l", "s", "m", "")
 SYLLABLES = len(ONSETS) * len(VOWELS) * len(ENDS)
@@ -61,3 +45,20 @@ def spelled(word: str) -> str:
         if not rest:
             return syllables
         rest -= 1
+
+
+def phrase(words: Sequence[str]) -> str:
+    """Return words of `texts` in letters."""
+    return " ".join(map(spelled, words))
+
+
+def made_archive(name: str, questions: Iterable[askalike.Question]) -> Path:
+    """Return the path of an archive of these questions in bench-data/, which is created if it is missing."""
+    path = DATA / name
+    if not path.exists():
+        new, left = path.with_name(f"{name}-new"), iter(questions)
+        with askalike.Archive.create(new) as archive:
+            while batch := list(islice(left, 50_000)):
+                archive.upsert(batch)
+        new.rename(path)
+    return path

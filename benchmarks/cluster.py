@@ -8,7 +8,6 @@ Every engine answers the same queries, one at a time and from 8 threads, after a
 bench-data/cluster.json, from which fan_out.py reads the times of searches of one shard.
 """
 
-import argparse
 import os
 import shutil
 import statistics
@@ -20,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _rows import DATA, add_row
-from _synthetic import spelled, texts
+from _rows import DATA, add_row, make_parser
+from _synthetic import made_archive, phrase, texts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
@@ -35,16 +34,6 @@ from askalike.opensearch.management import init_cluster
 from askalike.store import Archive
 
 THREADS = 8
-
-
-def made_archive(n: int) -> Path:
-    """Return the path of an archive of n synthetic questions: titles of about ten words."""
-    path = DATA / f"cluster-{n}"
-    if not path.exists():
-        with Archive.create(path) as archive:
-            pairs = enumerate(texts(n))
-            archive.upsert(Question(f"q{i}", " ".join(map(spelled, title)), language="en") for i, (title, _) in pairs)
-    return path
 
 
 def build(path: Path, engine: str | None, ranker: str) -> float:
@@ -114,20 +103,19 @@ def index_bytes(url: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "cluster.json")
     parser.add_argument("--questions", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 2, 3))
     parser.add_argument("--queries", type=int, default=400)
     parser.add_argument("--ranker", default="lm_jelinek_mercer")
     parser.add_argument("--keep", action="store_true", help="keep the indexes, and search existing ones")
-    parser.add_argument("--output", type=Path, default=DATA / "cluster.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     ranker = options.ranker
     for n in options.questions:
-        path = made_archive(n)
-        titles = texts(options.queries, 1)
-        queries = [Question(f"typed{i}", " ".join(map(spelled, title))) for i, (title, _) in enumerate(titles)]
+        titled = (Question(f"q{i}", phrase(title), language="en") for i, (title, _) in enumerate(texts(n)))
+        path = made_archive(f"cluster-{n}", titled)
+        queries = [Question(f"typed{i}", phrase(title)) for i, (title, _) in enumerate(texts(options.queries, 1))]
         shutil.rmtree(path / "index", ignore_errors=True)  # so that building is timed
         row = {"indexed_per_s": build(path, None, ranker), **measure(path, None, ranker, queries)}
         store(options.output, n, ranker, "local", row)

@@ -9,7 +9,6 @@ rates of the last 15. Then the node is away for `--seconds`. Needs a JDK and Mav
 and iproute2, as each node has its own network. The results are also in bench-data/cluster_faults.json.
 """
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -20,30 +19,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-from _rows import DATA, add_row
+from _rows import add_row, make_parser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 from opensearch.jars import NoClusterError
-from opensearch.load import Load, find_samovars, health, manager_index
+from opensearch.load import Load, find_samovars, health, make_archive, manager_index, operators_settings
 from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
 from askalike import rankers
-from askalike.core.types import Question
 from askalike.opensearch.management import init_cluster
 from askalike.store import Archive
 
-SETTINGS = Path(__file__).parents[1] / "docs" / "operators" / "docker-compose.yml"
 EVENTS = ("kill the manager", "kill another node", "cut off the manager", "cut off another node")
 BEFORE_S, GREEN_S, AFTER_S = 15.0, 300.0, 5.0
-
-
-def operators_settings() -> dict[str, str]:
-    """Return the settings for unresponsive nodes of the cluster in the documentation."""
-    settings = yaml.safe_load(SETTINGS.read_text())["services"]["opensearch-1"]["environment"]
-    return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
 
 
 def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
@@ -55,9 +45,8 @@ def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
         init_cluster(cluster.url, shards=1, replicas=2)
         folder = Path(tempfile.mkdtemp())
         stack.callback(shutil.rmtree, folder)
-        with Archive.create(folder / "desk") as made:
-            made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(200))
-        archive = stack.enter_context(Archive.open(folder / "desk", f"opensearch+{cluster.url}"))
+        path = make_archive(folder / "desk", 200)
+        archive = stack.enter_context(Archive.open(path, f"opensearch+{cluster.url}"))
         rankers.create("bm25").build(archive.view())
         wait_until(lambda: health(cluster.url) == "green")
         victim = (manager_index(cluster.url, 3) + (not event.endswith("the manager"))) % 3
@@ -100,11 +89,10 @@ def wait_until(condition: Callable[[], Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "cluster_faults.json")
     parser.add_argument("--events", nargs="*", default=EVENTS, choices=EVENTS)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the node is away")
     parser.add_argument("--warm-up", type=float, default=90.0, help="seconds of load before the event")
-    parser.add_argument("--output", type=Path, default=DATA / "cluster_faults.json", help="to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     for event in options.events:

@@ -8,14 +8,13 @@ shard at a time, in order of arrival; searches arrive at random (Poisson). The n
 answers are not included.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from _rows import DATA, add_row
+from _rows import DATA, add_row, make_parser
 
 SIZES = (10**7, 10**8, 10**9)
 RATES = (1, 10, 100)
@@ -42,11 +41,10 @@ def simulate_fan_out(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "fan_out.json")
     parser.add_argument("--shard", type=int, default=1_000_000, help="questions per shard, as measured by cluster.py")
     parser.add_argument("--shards-per-core", type=int, default=1)
     parser.add_argument("--input", type=Path, default=DATA / "cluster.json")
-    parser.add_argument("--output", type=Path, default=DATA / "fan_out.json")
     options = parser.parse_args()
     rows = json.loads(options.input.read_text(encoding="utf-8")) if options.input.exists() else []
     measured = [row["ms"] for row in rows if (row["questions"], row["engine"]) == (options.shard, "1 nodes")]

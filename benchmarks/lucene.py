@@ -21,10 +21,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _race import Worker, size_bytes, write_data
-from _rows import DATA, add_row
+from _race import Worker, write_data
+from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
+from askalike.core.files import measure_folder
 from search import archive_texts, count_lines
 
 HERE = Path(__file__).parent
@@ -77,7 +78,7 @@ def build(engine: str, data: Path, java: list[str]) -> None:
     worker = start(engine, data, java)
     seconds = worker("build")["seconds"]
     worker.close()
-    print(f"{engine:18} built in {seconds:8.1f} s, {size_bytes(data / engine) / 1e6:8.0f} MB")
+    print(f"{engine:18} built in {seconds:8.1f} s, {measure_folder(data / engine) / 1e6:8.0f} MB")
 
 
 def read_scores(path: Path) -> list[list[float]]:
@@ -140,7 +141,7 @@ def compare(data: Path, java: list[str], options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "lucene.json")
     parser.add_argument("--archive", type=Path, nargs="*", default=[], help="JSON lines with title and body")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=ENGINES)
@@ -149,7 +150,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--warm-up", type=float, default=8, help="seconds of searching before each measurement")
     parser.add_argument("--keep", action="store_true", help="use the data and indexes of the last run")
-    parser.add_argument("--output", type=Path, default=DATA / "lucene.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     jdk = find_jdk()
     java = [str(jdk / "bin/java"), *JAVA, "-cp", class_path(jdk)]

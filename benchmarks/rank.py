@@ -9,7 +9,6 @@ ids and scores. `rankers.rank` is the same without the files, in a process that 
 and bm25s get the queries as lists of terms.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -21,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from _race import ONE_THREAD, Worker, write_data
-from _rows import DATA, add_row
+from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
 HERE = Path(__file__).parent
@@ -111,10 +110,9 @@ def race(data: Path, size: int, kind: str, rounds: int, output: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "rank.json")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000], help="how many made questions")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=DATA / "rank.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     os.environ.update(ONE_THREAD)
     for size in options.sizes:

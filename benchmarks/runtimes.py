@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from _race import Worker
-from _rows import DATA, add_row
+from _rows import DATA, add_row, make_parser
 
 THREADS, BATCH = 2, 32
 GRAPH, GRAPH_8_BITS = "model.onnx", "model_8_bits.onnx"
@@ -264,11 +264,10 @@ def measure(name: str, folder: Path, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "runtimes.json")
     parser.add_argument("models", nargs="*", metavar="MODEL", help="NAME=PATH")
     parser.add_argument("--titles", type=int, default=256)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=DATA / "runtimes.json", help="the JSON file to add rows to")
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:

@@ -5,35 +5,22 @@
 Run sizes that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
 """
 
-import argparse
 import json
 import os
 import resource
 import subprocess
 import sys
 import time
-from itertools import islice
 from pathlib import Path
 
-import _synthetic
 import numpy as np
-from _rows import DATA, add_row
+from _rows import DATA, add_row, make_parser
+from _synthetic import made_archive, phrase, texts
+
+import askalike
+from askalike.core.files import measure_folder
 
 QUERIES = 300
-
-
-def make_archive(size: int) -> Path:
-    """Return the path of an archive of this number of synthetic titles."""
-    path = DATA / f"titles-{size}"
-    if not path.exists():
-        import askalike
-
-        with askalike.Archive.create(path) as archive:
-            texts = (" ".join(map(_synthetic.spelled, title)) for title, _ in _synthetic.texts(size))
-            questions = (askalike.Question(str(n), text) for n, text in enumerate(texts))
-            while batch := list(islice(questions, 50_000)):
-                archive.upsert(batch)
-    return path
 
 
 def index(path: Path, ranker: str) -> dict[str, float]:
@@ -64,9 +51,7 @@ def own_memory_mb(pid: int) -> float:
 
 def search(path: Path, ranker: str) -> dict[str, float]:
     """Search for half-typed titles one after the other, 7 explained hits, after all imports; return the times."""
-    import askalike
-
-    titles = (" ".join(map(_synthetic.spelled, title)) for title, _ in _synthetic.texts(QUERIES + 20, seed=1))
+    titles = (phrase(title) for title, _ in texts(QUERIES + 20, seed=1))
     queries = [title[: max(3, len(title) // 2)] for title in titles]
     askalike.load(path, ranker).close()
     started = time.perf_counter()
@@ -83,7 +68,7 @@ def search(path: Path, ranker: str) -> dict[str, float]:
             waits.append((time.perf_counter() - begun) * 1000)
         busy = (time.process_time() - busy) / QUERIES * 1000
     p50, p95 = np.percentile(waits, [50, 95]).tolist()
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
+    size = measure_folder(path) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "open_s": opened, "first_search_s": first, "p50_ms": p50, "p95_ms": p95, "processor_ms": busy,
@@ -92,17 +77,17 @@ def search(path: Path, ranker: str) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "scale.json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--rankers", nargs="+", default=["lm_jelinek_mercer", "hybrid"])
     parser.add_argument("--search", metavar="DIR", type=Path, help="only search this archive, and print JSON")
-    parser.add_argument("--output", type=Path, default=DATA / "scale.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     if options.search:
         print(json.dumps(search(options.search, options.rankers[0])))
         return
     for size in options.sizes:
-        path = make_archive(size)
+        titled = (askalike.Question(str(n), phrase(title)) for n, (title, _) in enumerate(texts(size)))
+        path = made_archive(f"titles-{size}", titled)
         for ranker in options.rankers:
             row = {"questions": size, "ranker": ranker, **index(path, ranker)}
             command = [sys.executable, __file__, "--search", str(path), "--rankers", ranker]

@@ -7,7 +7,6 @@ Every question is one text, its title and body; queries are the titles, or title
 the archive. Reported: medians over the rounds, and per round the ratio to bm25s.
 """
 
-import argparse
 import json
 import re
 import shutil
@@ -18,9 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from _engines import ENGINES, SETTINGS
-from _race import Worker, size_bytes, write_data
-from _rows import DATA, add_row
+from _race import Worker, write_data
+from _rows import DATA, add_row, make_parser
 from _synthetic import texts
+
+from askalike.core.files import measure_folder
 
 HERE = Path(__file__).parent
 PACKAGES = ("bm25s", "tantivy")
@@ -56,7 +57,7 @@ def build_and_open(data: Path) -> None:
         opener = start(engine, data)
         opened = opener("open")
         opener.close()
-        disk = size_bytes(data / engine) / 1e6
+        disk = measure_folder(data / engine) / 1e6
         print(f"{engine:10} {built:8.1f} {disk:8.0f} {opened['seconds'] * 1e3:8.1f} {opened['first'] * 1e3:16.1f}")
 
 
@@ -91,12 +92,11 @@ def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "search.json")
     parser.add_argument("--archive", type=Path, nargs="*", default=[], help="JSON lines with title and body")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     sources = [(re.sub(r"\W", "-", p.stem), count_lines(p), archive_texts(p)) for p in options.archive]
     for name, size, pairs in sources or [(f"made-{n}", n, texts(n)) for n in options.sizes]:

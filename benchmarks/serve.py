@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from _clients import EVERY_S, Outcome, load, saturate
-from _rows import DATA, add_row
+from _rows import add_row, make_parser
 from _served import Served, archive, titles
 
 CLIENTS = 50
@@ -69,7 +69,7 @@ def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Name
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "serve.json")
     parser.add_argument("--questions", type=int, default=1_000_000, help="how many made questions")
     parser.add_argument("--archive", type=Path, help="an archive of your own instead")
     parser.add_argument("--rankers", nargs="*", default=list(RANKERS))
@@ -77,7 +77,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first measurement")
     parser.add_argument("--prepare", action="store_true", help="only create and index the questions, the longest part")
-    parser.add_argument("--output", type=Path, default=DATA / "serve.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
     for ranker in options.rankers:

@@ -1,6 +1,5 @@
 """Start-up time of the command line: median processor time, compiled and right after an installation."""
 
-import argparse
 import os
 import resource
 import shutil
@@ -11,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from _rows import DATA, add_row
+from _rows import add_row, make_parser
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "riverside.csv"
@@ -52,9 +51,8 @@ def measure(runs: int, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__, "start.json")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=DATA / "start.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         seconds = measure(options.runs, Path(folder))

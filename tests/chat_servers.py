@@ -25,6 +25,7 @@ class ChatServer:
     """A chat with one public and one private channel. Messages are dictionaries, as the product sends them."""
 
     token = "secret-token"
+    id_key, text_key = "id", "content"
     credentials: ClassVar[Mapping[str, str]]
 
     def __init__(self) -> None:
@@ -84,7 +85,10 @@ class ChatServer:
 
     def texts(self) -> list[str]:
         """What the bot has written, as it stands."""
-        return [self.text_of(message) for message in self.messages if self.is_ours(message)]
+        return [str(message[self.text_key]) for message in self.messages if self.is_ours(message)]
+
+    def id_of(self, message: Fields) -> str:
+        return str(message[self.id_key])
 
     def find(self, id: Any) -> dict[str, Any]:
         return next(message for message in self.messages if self.id_of(message) == str(id))
@@ -100,8 +104,6 @@ class ChatServer:
     def edit(self, id: str, text: str) -> None: ...
     def delete(self, id: str) -> None: ...
     def react(self, id: str, emoji: str, person: int = ASKER) -> None: ...
-    def id_of(self, message: Fields) -> str: ...
-    def text_of(self, message: Fields) -> str: ...
     def is_ours(self, message: Fields) -> bool: ...
     def is_reply(self, message: Fields, first: str) -> bool: ...
 
@@ -210,12 +212,6 @@ class ZulipServer(ChatServer):
         self.find(id)["reactions"].append(given)
         self.emit({"type": "reaction", "op": "add", "message_id": int(id), **given})
 
-    def id_of(self, message: Fields) -> str:
-        return str(message["id"])
-
-    def text_of(self, message: Fields) -> str:
-        return str(message["content"])
-
     def is_ours(self, message: Fields) -> bool:
         return bool(message["sender_id"] == BOT)
 
@@ -286,6 +282,7 @@ class SocketServer(ChatServer):
 class SlackServer(SocketServer):
     """Socket Mode, and the methods of the Web API that the bot calls."""
 
+    id_key, text_key = "ts", "text"
     credentials: ClassVar = {
         "SLACK_APP_TOKEN": f"xapp-{ChatServer.token}",
         "SLACK_BOT_TOKEN": f"xoxb-{ChatServer.token}",
@@ -379,12 +376,6 @@ class SlackServer(SocketServer):
         self.find(id).setdefault("reactions", []).append({"name": self.EMOJIS[emoji]})
         item = {"type": "message", "channel": "C7", "ts": id}
         self.emit({"type": "reaction_added", "user": f"U{person}", "reaction": self.EMOJIS[emoji], "item": item})
-
-    def id_of(self, message: Fields) -> str:
-        return str(message["ts"])
-
-    def text_of(self, message: Fields) -> str:
-        return str(message["text"])
 
     def is_ours(self, message: Fields) -> bool:
         return bool(message["user"] == f"U{BOT}")
@@ -498,12 +489,6 @@ class DiscordServer(SocketServer):
         given = {"user_id": str(person), "message_id": id, "channel_id": message["channel_id"], "guild_id": "1"}
         member = {"user": {"id": str(person), "bot": person in (BOT, OTHER_BOT)}}
         self.emit(("MESSAGE_REACTION_ADD", {**given, "member": member, "emoji": {"id": None, "name": emoji}}))
-
-    def id_of(self, message: Fields) -> str:
-        return str(message["id"])
-
-    def text_of(self, message: Fields) -> str:
-        return str(message["content"])
 
     def is_ours(self, message: Fields) -> bool:
         return bool(message["author"]["id"] == str(BOT))

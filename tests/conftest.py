@@ -27,6 +27,7 @@ from askalike.core import parallel
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
+from needs import SHARED_DATA
 from preloaded import await_template, start_template
 from shared_cluster import shared_cluster
 from without_torch import needs_torch
@@ -77,13 +78,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("torch")
 
 
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """An empty archive."""
+    with Archive.create(tmp_path / "archive") as archive:
+        yield archive
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The real archives that lie beside the project; tests that need them skip where they are not."""
-    path = Path(__file__).resolve().parents[2] / "shared" / "data"
-    if not path.is_dir():
+    if not SHARED_DATA.is_dir():
         pytest.skip("needs the real archives in ../shared/data")
-    return path
+    return SHARED_DATA
 
 
 @pytest.fixture(scope="session")
@@ -132,11 +139,11 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of three megabytes."""
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A disk of three megabytes, or of the size that the parameter names."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', '3m')}", "tmpfs", disk]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs root, to mount a small tmpfs")
     yield disk

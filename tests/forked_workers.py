@@ -1,6 +1,7 @@
-"""`--workers N`: N processes that are forked once all tests are collected run them, each a file at a time.
+"""`--workers N`: N processes that are forked once all tests are collected run them.
 
-Processes that import and collect for themselves, as those of pytest-xdist do, spend a sixth of the run on it.
+Each runs a file at a time, and helps with the long tests of another one when no file is left. Processes that import and
+collect for themselves, as those of pytest-xdist do, spend a sixth of the run on it.
 """
 
 import atexit
@@ -13,7 +14,8 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
@@ -21,9 +23,8 @@ from typing import Any, NoReturn
 import pytest
 
 INTERRUPT_S = 10
-Files = list[Sequence[pytest.Item]]
-Queue = deque[tuple[int, int]]
-"""Stretches of tests: the file, and the first test in it."""
+LONG = ("long", "hypothesis", "data")
+"""Marks of tests that may take long, none of which needs those before it in its file."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,17 +36,16 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     options = session.config.option
     if not options.workers or options.collectonly or session.testsfailed:
         return None
-    files: Files = [list(items) for _, items in itertools.groupby(session.items, lambda item: item.path)]
-    queue = deque((number, 0) for number in range(len(files)))
+    schedule = Schedule(session.items)
     capture = session.config.pluginmanager.getplugin("capturemanager")
     capture.suspend_global_capture(in_=True)
-    workers = [Worker(session, files) for _ in range(min(options.workers, len(files)))]
+    workers = [Worker(session) for _ in range(min(options.workers, len(schedule.files)))]
     try:
         while workers:
             for worker in wait(workers):
-                if worker.receive(queue):
+                if worker.receive(schedule):
                     workers.remove(worker)
-                    workers += [Worker(session, files)] if queue else []  # it was killed
+                    workers += [Worker(session)] if schedule.waiting else []  # it was killed
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
     finally:
@@ -55,37 +55,55 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-class Worker:
-    """A process that runs the files of tests that it is given, as the first process sees it."""
+class Schedule:
+    """The numbers of the tests that no worker has been given yet, by file; files with many long tests come first."""
 
-    def __init__(self, session: pytest.Session, files: Files) -> None:
-        self._session, self._files = session, files
-        self._given: deque[tuple[int, int]] = deque()
-        """File and position of each test that it was given and has not begun."""
+    def __init__(self, items: Sequence[pytest.Item]) -> None:
+        self._long = {n for n, item in enumerate(items) if any(map(item.get_closest_marker, LONG))}
+        files = (deque(numbers) for _, numbers in itertools.groupby(range(len(items)), lambda n: items[n].path))
+        self.files = sorted(files, key=lambda file: -len(self._long.intersection(file)))
+        self.waiting = deque(self.files)
+
+    def choose_file(self) -> deque[int]:
+        """Return a file that nobody runs, else the one with most tests left that are all long, else an empty one."""
+        while self.waiting:
+            if file := self.waiting.popleft():
+                return file
+        return max((file for file in self.files if self._long.issuperset(file)), key=len, default=deque())
+
+
+class Worker:
+    """A process that runs the tests that it is given, as the first process sees it."""
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        self._file: deque[int] = deque()
+        """The numbers of the tests left in its file, which others may share."""
+        self._given: int | None = None
+        """The test that it was given and has not begun."""
         self._running: Any = None
         self._connection, other = Pipe()
         self._pid = os.fork()
         if not self._pid:
             self._connection.close()
-            _work(session, files, other)
+            _work(session, other)
         other.close()
 
     def fileno(self) -> int:
         return self._connection.fileno()
 
-    def receive(self, queue: Queue) -> bool:
-        """Take one message of it, and give it tests of the queue if it asks for that; return whether it has ended."""
+    def receive(self, schedule: Schedule) -> bool:
+        """Take one message of it, and give it a test if it asks for one; return whether it has ended."""
         hook, config = self._session.config.hook, self._session.config
         try:
             name, arguments = self._connection.recv()
         except EOFError:
-            self._end(queue)
+            self._end(schedule)
             return True
         if name == "next":
-            self._connection.send(stretch := queue.popleft() if queue else None)
-            if stretch:
-                number, start = stretch
-                self._given.extend((number, n) for n in range(start, len(self._files[number])))
+            self._file = self._file or schedule.choose_file()
+            self._given = self._file.popleft() if self._file else None
+            self._connection.send(self._given)
         elif name == "pytest_warning_recorded":
             hook.pytest_warning_recorded.call_historic(kwargs=arguments)
         elif name == "pytest_runtest_logreport":
@@ -94,19 +112,21 @@ class Worker:
         else:
             self._running = arguments if name == "pytest_runtest_logstart" else None
             if self._running:
-                self._given.popleft()
+                self._given = None
             getattr(hook, name)(**arguments)
         return False
 
-    def _end(self, queue: Queue) -> None:
-        """Report the test that it was killed at, and give those that it has left to others."""
+    def _end(self, schedule: Schedule) -> None:
+        """Report the test that it was killed at, and leave its file to others."""
         exit_code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         if self._running:
             message = f"its process ended with exit code {exit_code}"
             report = pytest.TestReport(**self._running, keywords={}, outcome="failed", longrepr=message, when="call")
             self._session.config.hook.pytest_runtest_logreport(report=report)
-        for number, group in itertools.groupby(self._given, lambda place: place[0]):
-            queue.append((number, next(group)[1]))
+        if self._given is not None:
+            self._file.appendleft(self._given)
+        if self._file:
+            schedule.waiting.append(self._file)
 
     def kill(self) -> None:
         """Interrupt it, so that it ends what it has started; kill it where it does not."""
@@ -143,7 +163,25 @@ class Reporter:
         self._connection.send(("pytest_warning_recorded", arguments))
 
 
-def _work(session: pytest.Session, files: Files, connection: Connection) -> NoReturn:
+class Following:
+    """The test after a running one, asked for at the end of that one, so that no test waits for a busy worker."""
+
+    def __init__(self, ask: Callable[[], pytest.Item | None]) -> None:
+        self._ask = ask
+
+    @cached_property
+    def item(self) -> pytest.Item | None:
+        return self._ask()
+
+    def __bool__(self) -> bool:
+        return self.item is not None
+
+    def listchain(self) -> list[Any]:
+        """Return the test with the modules and folders that it is in, whose fixtures stay."""
+        return self.item.listchain() if self.item else []
+
+
+def _work(session: pytest.Session, connection: Connection) -> NoReturn:
     """Run tests until there are no more, in a process of its own, which ends with that."""
     exit_code = 1
     try:
@@ -153,12 +191,11 @@ def _work(session: pytest.Session, files: Files, connection: Connection) -> NoRe
         manager.unregister(name="terminalreporter")
         manager.register(reporter := Reporter(connection, session.config))
         reporter.ready = True
-        tests = _receive_tests(files, connection)
-        item = next(tests, None)
+        item = _ask_for_test(session, connection)
         while item:
-            following = next(tests, None)
+            following: Any = Following(lambda: _ask_for_test(session, connection))
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            item = following
+            item = following.item
         exit_code = 0
     except KeyboardInterrupt:
         pass
@@ -178,11 +215,7 @@ def _capture_separately(manager: Any) -> None:
     manager.resume_global_capture()
 
 
-def _receive_tests(files: Files, connection: Connection) -> Iterator[pytest.Item]:
-    """Yield the tests of one file after the other, each asked for when those of the one before have been yielded."""
-    while True:
-        connection.send(("next", {}))
-        if (stretch := connection.recv()) is None:
-            return
-        number, start = stretch
-        yield from files[number][start:]
+def _ask_for_test(session: pytest.Session, connection: Connection) -> pytest.Item | None:
+    connection.send(("next", {}))
+    number = connection.recv()
+    return None if number is None else session.items[number]

@@ -1,8 +1,12 @@
-"""Skips what needs packages that are not installed, without importing them: some take seconds."""
+"""What tests need that may be missing: packages, which are not imported as some take seconds, and real archives."""
 
 import importlib.util
+from pathlib import Path
 
 import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""The real archives that lie beside the project."""
 
 
 def need(*packages: str) -> None:

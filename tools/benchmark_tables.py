@@ -1,11 +1,14 @@
 """Tables of benchmark results, for the results pages and the README."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Row = Mapping[str, Any]
 Section = Iterator[str]
 """The lines of a section."""
+Cell = str | Callable[[Row], str]
+"""A format with names of a row's values, or a function of a row."""
 
 SEARCH_ENGINES = ("askalike", "tantivy")
 README_RACES = (("made-100000", "title"), ("made-1000000", "title + body"))
@@ -17,27 +20,29 @@ QUERIES = {"title": "titles as queries", "title + body": "titles and bodies as q
 
 def benchmark_sections(load: Callable[[str], Sequence[Row] | None]) -> Iterator[Section]:
     """Yield the section of each benchmark that has a report. load: reads a report by its name."""
-    for name, section in SECTIONS.items():
+    if rows := load("lucene"):
+        yield lucene_section(rows)
+    for name, table in TABLES.items():
         if rows := load(name):
-            yield section(rows)
+            yield table.section(rows, name)
 
 
-def table_row(cells: Sequence[str]) -> str:
-    """Return a row of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
+def markdown_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield from (f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def speed_table(rows: Sequence[Row]) -> str:
     """Return the README's table: BM25 of each engine relative to bm25s, and the speed of bm25s itself."""
     found = {(row["data"], row["queries"], row["engine"]): row for row in rows if row["similarity"] == "bm25"}
     heads = [f"{_questions(data)} questions, {QUERIES[queries]}" for data, queries in README_RACES]
-    lines = [("queries per second, relative to bm25s (numba), one thread", *heads), ("---",) * (1 + len(heads))]
-    for engine in SEARCH_ENGINES:
-        ratios = [f"{found[*race, engine]['ratio_to_bm25s']:.2f} ×" for race in README_RACES]
-        lines.append((f"{engine}, BM25", *ratios))
+    lines = [
+        (f"{engine}, BM25", *(f"{found[*race, engine]['ratio_to_bm25s']:.2f} ×" for race in README_RACES))
+        for engine in SEARCH_ENGINES
+    ]
+    table = "\n".join(markdown_table(("queries per second, relative to bm25s (numba), one thread", *heads), lines))
     rates = " and ".join(f"{found[*race, 'bm25s']['per_s']:,.0f}" for race in README_RACES)
-    table = "".join(f"{table_row(line)}\n" for line in lines)
-    return f"{table}\nSynthetic questions. bm25s answers {rates} queries per second there.\n"
+    return f"{table}\n\nSynthetic questions. bm25s answers {rates} queries per second there.\n"
 
 
 def measured_table(head: Sequence[str], lines: Sequence[tuple[Row, Sequence[str]]], benchmark: str) -> Section:
@@ -46,13 +51,8 @@ def measured_table(head: Sequence[str], lines: Sequence[tuple[Row, Sequence[str]
     lines: a row of the report that says where a line comes from, and its cells.
     """
     letters = {origin: chr(ord("a") + n) for n, origin in enumerate(dict.fromkeys(_origin(row) for row, _ in lines))}
-    yield table_row((*head, "measured"))
-    yield table_row(("---",) * (1 + len(head)))
-    for row, cells in lines:
-        yield table_row((*cells, letters[_origin(row)]))
-    yield ""
-    yield f"Measured by `python benchmarks/{benchmark}.py`:"
-    yield ""
+    yield from markdown_table((*head, "measured"), ((*cells, letters[_origin(row)]) for row, cells in lines))
+    yield from ("", f"Measured by `python benchmarks/{benchmark}.py`:", "")
     yield from (f"- {letter}: {origin}." for origin, letter in letters.items())
     yield from dict.fromkeys(f"- {row['engine']}: {row['settings']}." for row, _ in lines if "settings" in row)
 
@@ -91,70 +91,9 @@ def _by_size(key: Sequence[Any]) -> Any:
     return int(size) if size.isdigit() else 0, *key
 
 
-def search_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of lexical search compared with bm25s and tantivy."""
-    yield from ("## Lexical search beside bm25s and tantivy: the kernel", "")
-    yield "The same, with the ten best hits. *times* is the rate divided by that of bm25s (numba) in the same round:"
-    yield "the median over the rounds and, in brackets, the lowest."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: _by_size((row["data"], row["queries"]))):
-        system = f"{row['engine']}, {_SIMILARITIES[row['similarity']]}"
-        figures = (f"{row['per_s']:,.0f}", _times_bm25s(row), f"{row['resident_mb']:,.0f} MB")
-        lines.append((row, (_questions(row["data"]), row["queries"], system, *figures)))
-    yield from measured_table(("questions", "queries", "engine", "per second", "times", "memory"), lines, "search")
-
-
 def _times_bm25s(row: Row) -> str:
     """Return the rate divided by that of bm25s, with the lowest of the rounds; nothing for bm25s itself."""
     return "" if row["engine"] == "bm25s" else f"{row['ratio_to_bm25s']:.2f} ({row['lowest_ratio']:.2f})"
-
-
-def rank_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of many queries ranked at once, beside bm25s."""
-    yield from ("## Ranking many queries: end to end", "")
-    yield f"{rows[0]['n']:,} queries, BM25 over title and body as one text, the ten best, one thread, processor time,"
-    yield "in turns. Only `askalike rank` and `rankers.rank` read texts. *times* is as above."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: _by_size((row["data"], row["queries"]))):
-        cells = (_questions(row["data"]), row["queries"], row["engine"], f"{row['per_s']:,.0f}", _times_bm25s(row))
-        lines.append((row, cells))
-    yield from measured_table(("questions", "queries", "what", "per second", "times"), lines, "rank")
-
-
-def runtimes_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of pre-trained encoders in several runtimes."""
-    yield from ("## Encoding titles: two cores", "")
-    yield f"The same weights and {rows[0]['n']:,} titles, with tokenisation, in turns, two threads each, medians."
-    yield "*a core* counts the processor time of all threads, which says more where other work shares the machine. The"
-    yield "cosine is that to torch in 32 bits, on average. 16 bits are bf16."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: (row["model"], -row["per_s"])):
-        figures = (f"{row['per_s']:,.0f}", f"{row['per_core_s']:,.0f}", f"{row['cosine']:.4f}")
-        lines.append((row, (row["model"], f"{row['engine']}, {row['bits']} bits", *figures)))
-    yield from measured_table(("model", "runtime", "titles per second", "a core", "cosine"), lines, "runtimes")
-
-
-def scale_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of costs by the size of an archive."""
-    yield from ("## Costs by size: end to end", "")
-    yield "Synthetic titles. Each search is for a half-typed title and explains seven hits. Memory is the peak, with"
-    yield "the index files that are mapped; *own* leaves these out."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: (row["questions"], row["ranker"])):
-        own = f"{row['build_own_mb']:,.0f} MB" if "build_own_mb" in row else "–"
-        build = (f"{row['build_processor_s']:,.1f} s", f"{row['build_peak_mb']:,.0f} MB", own)
-        times = (f"{row[name]:.1f}" for name in ("processor_ms", "p50_ms", "p95_ms"))
-        search = (*times, f"{row['search_peak_mb']:,.0f} MB")
-        lines.append((row, (f"{row['questions']:,}", row["ranker"], *build, *search)))
-    head = (
-        "questions", "ranker", "build: processor time", "memory", "own", "search: processor ms", "p50 ms", "p95 ms",
-        "memory",
-    )  # fmt: skip
-    yield from measured_table(head, lines, "scale")
 
 
 def _questions(data: str) -> str:
@@ -163,70 +102,37 @@ def _questions(data: str) -> str:
     return f"{int(name.removeprefix('made-')):,}" if name.startswith("made-") else name
 
 
-def serve_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of the service under load."""
-    yield from ("## The service under load", "")
-    yield f"{rows[0]['requests_per_s']} requests per second for half-typed titles, sent on schedule whatever was"
-    yield "answered. The client shares the cores with the service. *at most* is the rate for clients that ask again at"
-    yield "once."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: (len(row["archive"]), row["ranker"], row["workers"], row["writes_per_s"])):
-        counts = (f"{row[name]:,}" for name in ("workers", "writes_per_s"))
-        times = (f"{row[name]:,.1f}" if row[name] is not None else "" for name in ("p50_ms", "p95_ms"))
-        answers = (f"{row[name]:,}" for name in ("answered", "failed"))
-        most = f"{row['saturated_per_s']:,.0f} per second" if "saturated_per_s" in row else ""
-        lines.append((row, (row["archive"], row["ranker"], *counts, *times, *answers, most)))
-    head = ("archive", "ranker", "workers", "writes per second", "p50 ms", "p95 ms", "answered", "failed", "at most")
-    yield from measured_table(head, lines, "serve")
+def _optional(name: str, format: str) -> Cell:
+    """Return a cell that is empty in rows without a value."""
+    return lambda row: "" if row.get(name) is None else format.format(row[name])
 
 
-def start_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of start-up times of the command line."""
-    yield from ("## Start of the command line", "")
-    yield f"The bundled example, medians of {rows[0]['runs']} runs, at most three of the first search."
-    yield ""
-    lines = [(row, (STARTS[row["command"]], f"{row['processor_s']:.2f} s")) for row in rows]
-    yield from measured_table(("command", "processor time"), lines, "start")
+def _pair(*cells: Cell) -> Cell:
+    return lambda row: " and ".join(_fill(cell, row) for cell in cells)
 
 
-def cluster_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of OpenSearch compared with the local engine."""
-    yield from ("## OpenSearch beside the local engine", "")
-    yield f"Synthetic titles, `{rows[0]['ranker']}`. All nodes and the client share one machine. Several nodes there"
-    yield "show the cost of their communication, not the gain from more machines."
-    yield ""
-    lines = []
-    for row in sorted(rows, key=lambda row: (row["questions"], row["engine"] != "local", row["engine"])):
-        engine = {"local": "local", "1 nodes": "1 node"}.get(row["engine"], row["engine"])
-        figures = (f"{row[name]:,g}" for name in ("indexed_per_s", "searches_per_s", "p50_ms", "p95_ms"))
-        lines.append((row, (f"{row['questions']:,}", engine, *figures)))
-    head = ("questions", "engine", "indexed per second", "searches per second, 8 threads", "p50 ms", "p95 ms")
-    yield from measured_table(head, lines, "cluster")
+def _fill(cell: Cell, row: Row) -> str:
+    return cell.format(**row) if isinstance(cell, str) else cell(row)
 
 
-def faults_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of nodes that are killed or cut off."""
-    yield from ("## When a node of the cluster fails", "")
-    warm_up, seconds = rows[0]["warm_up_s"], rows[0]["seconds"]
-    yield "Three nodes with all copies, 50 searches and 20 writes per second (fewer where the machine is too slow),"
-    yield f"one run each, after {warm_up:.0f} seconds of load. The node is away for {seconds:.0f} seconds; the times"
-    yield "count until the cluster is green again. All nodes and the client share one machine. *load* is its load"
-    yield "average at the end, since a busy machine adds to the times."
-    yield ""
-    lines = []
-    for row in rows:
-        gaps = (f"{row[f'longest_s_without_{kind}']:.2f} s" for kind in ("search", "write"))
-        before = (row[f"{kind}_per_s_before"] for kind in ("searches", "writes"))
-        away = (row[f"{kind}_meanwhile"] / row["seconds"] for kind in ("searches", "writes"))
-        pairs = (" and ".join(f"{rate:.1f}" for rate in rates) for rates in (before, away))
-        counts = (f"{row[name]:,}" for name in ("errors", "lost", "load_average"))
-        lines.append((row, (row["event"], *gaps, *pairs, *counts)))
-    head = (
-        "event", "longest time without a search", "without a write", "searches and writes per second before",
-        "while it is away", "errors", "lost", "load",
-    )  # fmt: skip
-    yield from measured_table(head, lines, "cluster_faults")
+@dataclass(frozen=True)
+class Table:
+    """A section with one table. text: with names of values of the first row. columns: heads and cells.
+
+    order: the key of a row; by default rows are in the report's order.
+    """
+
+    heading: str
+    text: str
+    columns: Sequence[tuple[str, Cell]]
+    order: Callable[[Row], Any] = lambda row: 0
+
+    def section(self, rows: Sequence[Row], benchmark: str) -> Section:
+        """Yield the lines of the section."""
+        yield from (f"## {self.heading}", "", *self.text.format(**rows[0]).splitlines(), "")
+        heads, cells = zip(*self.columns, strict=True)
+        lines = [(row, [_fill(cell, row) for cell in cells]) for row in sorted(rows, key=self.order)]
+        yield from measured_table(heads, lines, benchmark)
 
 
 def fan_out_table(rows: Sequence[Row]) -> str:
@@ -235,22 +141,14 @@ def fan_out_table(rows: Sequence[Row]) -> str:
         "questions", "cores for one copy", "p50", "p95", "work of a search", "searches per second at most",
         "cost per hour, two copies",
     )  # fmt: skip
-    lines = [table_row(head), table_row(("---",) * len(head))]
+    lines = []
     lowest = min(row["rate"] for row in rows)
     for row in sorted((row for row in rows if row["rate"] == lowest), key=lambda row: row["questions"]):
         cores = -(-row["shards"] // row["shards_per_core"])
         times = (f"{row[name] / 1000:.2f} s" for name in ("p50_ms", "p95_ms"))
-        work, most = row["shards"] * row["shard_s"], 1 / (row["shards_per_core"] * row["shard_s"])
-        cost = f"{2 * cores * CORE_HOUR:g}"
-        cells = (
-            f"{row['questions']:,}",
-            f"{cores:,}",
-            *times,
-            f"{work:,.0f} core-seconds",
-            f"{most:.1f} per copy",
-            cost,
-        )
-        lines.append(table_row(cells))
+        work = f"{row['shards'] * row['shard_s']:,.0f} core-seconds"
+        most = f"{1 / (row['shards_per_core'] * row['shard_s']):.1f} per copy"
+        lines.append((f"{row['questions']:,}", f"{cores:,}", *times, work, most, f"{2 * cores * CORE_HOUR:g}"))
     what = rows[0]
     shard = what["questions"] // what["shards"]
     command = f"`python benchmarks/fan_out.py --shard {shard} --shards-per-core {what['shards_per_core']}`"
@@ -260,7 +158,7 @@ def fan_out_table(rows: Sequence[Row]) -> str:
         f"{1000 * what['shard_s']:.0f} ms on average: {what['hardware']}, which node and client shared; commit",
         f"`{what['commit']}`.",
     ]
-    return "\n".join([*lines, "", *notes]) + "\n"
+    return "\n".join([*markdown_table(head, lines), "", *notes]) + "\n"
 
 
 STARTS = {
@@ -275,15 +173,101 @@ _SIMILARITIES = {
     "bm25": "BM25", "dfr": "DFR", "ib": "IB", "lm_dirichlet": "LM-Dirichlet", "lm_jelinek_mercer": "LM-JM",
     "tfidf": "TF-IDF",
 }  # fmt: skip
-SECTIONS = {
-    "lucene": lucene_section,
-    "search": search_section,
-    "rank": rank_section,
-    "runtimes": runtimes_section,
-    "scale": scale_section,
-    "serve": serve_section,
-    "start": start_section,
-    "cluster": cluster_section,
-    "cluster_faults": faults_section,
-}
-"""Name of a report → the function that makes its section, in the order of the page."""
+_DATA = ("questions", lambda row: _questions(row["data"]))
+_QUERIES = ("queries", "{queries}")
+TABLES = {
+    "search": Table(
+        "Lexical search beside bm25s and tantivy: the kernel",
+        """\
+The same, with the ten best hits. *times* is the rate divided by that of bm25s (numba) in the same round:
+the median over the rounds and, in brackets, the lowest.""",
+        (
+            _DATA, _QUERIES, ("engine", lambda row: f"{row['engine']}, {_SIMILARITIES[row['similarity']]}"),
+            ("per second", "{per_s:,.0f}"), ("times", _times_bm25s), ("memory", "{resident_mb:,.0f} MB"),
+        ),
+        lambda row: _by_size((row["data"], row["queries"])),
+    ),
+    "rank": Table(
+        "Ranking many queries: end to end",
+        """\
+{n:,} queries, BM25 over title and body as one text, the ten best, one thread, processor time,
+in turns. Only `askalike rank` and `rankers.rank` read texts. *times* is as above.""",
+        (_DATA, _QUERIES, ("what", "{engine}"), ("per second", "{per_s:,.0f}"), ("times", _times_bm25s)),
+        lambda row: _by_size((row["data"], row["queries"])),
+    ),
+    "runtimes": Table(
+        "Encoding titles: two cores",
+        """\
+The same weights and {n:,} titles, with tokenisation, in turns, two threads each, medians.
+*a core* counts the processor time of all threads, which says more where other work shares the machine. The
+cosine is that to torch in 32 bits, on average. 16 bits are bf16.""",
+        (
+            ("model", "{model}"), ("runtime", "{engine}, {bits} bits"), ("titles per second", "{per_s:,.0f}"),
+            ("a core", "{per_core_s:,.0f}"), ("cosine", "{cosine:.4f}"),
+        ),
+        lambda row: (row["model"], -row["per_s"]),
+    ),
+    "scale": Table(
+        "Costs by size: end to end",
+        """\
+Synthetic titles. Each search is for a half-typed title and explains seven hits. Memory is the peak, with
+the index files that are mapped; *own* leaves these out.""",
+        (
+            ("questions", "{questions:,}"), ("ranker", "{ranker}"),
+            ("build: processor time", "{build_processor_s:,.1f} s"), ("memory", "{build_peak_mb:,.0f} MB"),
+            ("own", lambda row: f"{row['build_own_mb']:,.0f} MB" if "build_own_mb" in row else "–"),
+            ("search: processor ms", "{processor_ms:.1f}"), ("p50 ms", "{p50_ms:.1f}"), ("p95 ms", "{p95_ms:.1f}"),
+            ("memory", "{search_peak_mb:,.0f} MB"),
+        ),
+        lambda row: (row["questions"], row["ranker"]),
+    ),
+    "serve": Table(
+        "The service under load",
+        """\
+{requests_per_s} requests per second for half-typed titles, sent on schedule whatever was
+answered. The client shares the cores with the service. *at most* is the rate for clients that ask again at
+once.""",
+        (
+            ("archive", "{archive}"), ("ranker", "{ranker}"), ("workers", "{workers:,}"),
+            ("writes per second", "{writes_per_s:,}"), ("p50 ms", _optional("p50_ms", "{:,.1f}")),
+            ("p95 ms", _optional("p95_ms", "{:,.1f}")), ("answered", "{answered:,}"), ("failed", "{failed:,}"),
+            ("at most", _optional("saturated_per_s", "{:,.0f} per second")),
+        ),
+        lambda row: (len(row["archive"]), row["ranker"], row["workers"], row["writes_per_s"]),
+    ),
+    "start": Table(
+        "Start of the command line",
+        "The bundled example, medians of {runs} runs, at most three of the first search.",
+        (("command", lambda row: STARTS[row["command"]]), ("processor time", "{processor_s:.2f} s")),
+    ),
+    "cluster": Table(
+        "OpenSearch beside the local engine",
+        """\
+Synthetic titles, `{ranker}`. All nodes and the client share one machine. Several nodes there
+show the cost of their communication, not the gain from more machines.""",
+        (
+            ("questions", "{questions:,}"), ("engine", lambda row: row["engine"].replace("1 nodes", "1 node")),
+            ("indexed per second", "{indexed_per_s:,g}"), ("searches per second, 8 threads", "{searches_per_s:,g}"),
+            ("p50 ms", "{p50_ms:,g}"), ("p95 ms", "{p95_ms:,g}"),
+        ),
+        lambda row: (row["questions"], row["engine"] != "local", row["engine"]),
+    ),
+    "cluster_faults": Table(
+        "When a node of the cluster fails",
+        """\
+Three nodes with all copies, 50 searches and 20 writes per second (fewer where the machine is too slow),
+one run each, after {warm_up_s:.0f} seconds of load. The node is away for {seconds:.0f} seconds; the times
+count until the cluster is green again. All nodes and the client share one machine. *load* is its load
+average at the end, since a busy machine adds to the times.""",
+        (
+            ("event", "{event}"), ("longest time without a search", "{longest_s_without_search:.2f} s"),
+            ("without a write", "{longest_s_without_write:.2f} s"),
+            ("searches and writes per second before",
+             _pair("{searches_per_s_before:.1f}", "{writes_per_s_before:.1f}")),
+            ("while it is away", _pair(lambda row: f"{row['searches_meanwhile'] / row['seconds']:.1f}",
+                                       lambda row: f"{row['writes_meanwhile'] / row['seconds']:.1f}")),
+            ("errors", "{errors:,}"), ("lost", "{lost:,}"), ("load", "{load_average:,}"),
+        ),
+    ),
+}  # fmt: skip
+"""Name of a report → its section, in the order of the page, after that of Lucene."""

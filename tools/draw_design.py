@@ -25,10 +25,8 @@ SOURCE = ROOT / "src" / PACKAGE
 TABLE = ROOT / "docs" / "layers.toml"
 DESIGN = ROOT / "docs" / "design.md"
 ASSETS = ROOT / "docs" / "assets"
-COMPONENTS_BEGIN, COMPONENTS_END = (
-    "<!-- components: written by tools/draw_design.py -->\n",
-    "<!-- end of components -->\n",
-)
+COMPONENTS_BEGIN = "<!-- components: written by tools/draw_design.py -->\n"
+COMPONENTS_END = "<!-- end of components -->\n"
 
 FOUNDATIONS = 2
 """The lowest layers, from which everything imports: drawn without arrows."""
@@ -355,99 +353,34 @@ ENGINE, TOGETHER = "search.engine:LocalEngine", "search.engine:LocalEngine._sear
 SEARCHER = "rankers._searcher:Searcher"
 ROWS: tuple[tuple[Step, ...], ...] = (
     (Step(0, "search.engine:SearchRequest", f"{ENGINE}.search"),),
-    (
-        Step(
-            0,
-            f"{ENGINE}.search_batch",
-            f"{ENGINE}.search",
-            "Takes many requests. Those with equal options are searched for together.",
-        ),
-    ),
-    (
-        Step(
-            0,
-            f"{ENGINE}._open",
-            f"{ENGINE}.search_batch",
-            "Opens the ranker, unless it is open and nothing has changed.",
-        ),
-        Step(
-            1,
-            "rankers:follow",
-            f"{ENGINE}._open",
-            "Applies the archive's changes to the index, unless another process is doing so.",
-        ),
-        Step(
-            2,
-            "rankers._ranker:Ranker.open",
-            f"{ENGINE}._open",
-            "Returns a Searcher: the index as it was last committed, in mapped files.",
-        ),
-    ),
-    (
-        Step(
-            0,
-            "calibration.calibration:Calibration.retrieval_depth",
-            TOGETHER,
-            "How many to retrieve, so that no probability depends on k.",
-        ),
-        Step(
-            1,
-            "rankers._ranking:resolve",
-            TOGETHER,
-            "Once for the batch: plain text, language, spelling, what each must not find.",
-            begins=True,
-        ),
-        Step(2, "store.view:View.docids", "rankers._queries:find_excluded", "Here ids become docids."),
-    ),
-    (
-        Step(
-            1,
-            f"{SEARCHER}.retrieve",
-            TOGETHER,
-            "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum.",
-        ),
-        Step(
-            2,
-            "index.lexical.searcher:PostingsSearcher.search",
-            "rankers.lexical:LexicalSearcher.retrieve",
-            "A dense ranker encodes the queries and asks VectorSearcher instead.",
-        ),
-    ),
-    (
-        Step(
-            0,
-            "search.select:select_candidates",
-            TOGETHER,
-            "Originals instead of duplicates; only what is probable or similar enough.",
-        ),
-        Step(1, "rankers._searcher:Retrieved", "search.select:select_candidates", "Frozen.", returns=True),
-        Step(
-            2,
-            "store.view:View.questions_by_docid",
-            "search.select:select_candidates",
-            "Texts are read once. Here docids become ids.",
-        ),
-    ),
-    (
-        Step(
-            0,
-            "search.explain:explain_shown",
-            TOGETHER,
-            "Why each hit that is shown was found; only on request.",
-        ),
-        Step(
-            1,
-            f"{SEARCHER}.explain",
-            "rankers._ranking:explain_retrieved",
-            "The words that query and document share, with their contributions.",
-            returns=True,
-        ),
-    ),
-    (
-        Step(0, "search.engine:SearchResult", TOGETHER),
-        Step(1, "core.types.hits:SearchHit", "search.engine:_make_hit", begins=True),
-    ),
-)
+    (Step(0, f"{ENGINE}.search_batch", f"{ENGINE}.search",
+          "Takes many requests. Those with equal options are searched for together."),),
+    (Step(0, f"{ENGINE}._open", f"{ENGINE}.search_batch",
+          "Opens the ranker, unless it is open and nothing has changed."),
+     Step(1, "rankers:follow", f"{ENGINE}._open",
+          "Applies the archive's changes to the index, unless another process is doing so."),
+     Step(2, "rankers._ranker:Ranker.open", f"{ENGINE}._open",
+          "Returns a Searcher: the index as it was last committed, in mapped files.")),
+    (Step(0, "calibration.calibration:Calibration.retrieval_depth", TOGETHER,
+          "How many to retrieve, so that no probability depends on k."),
+     Step(1, "rankers._ranking:resolve", TOGETHER,
+          "Once for the batch: plain text, language, spelling, what each must not find.", begins=True),
+     Step(2, "store.view:View.docids", "rankers._queries:find_excluded", "Here ids become docids.")),
+    (Step(1, f"{SEARCHER}.retrieve", TOGETHER,
+          "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum."),
+     Step(2, "index.lexical.searcher:PostingsSearcher.search", "rankers.lexical:LexicalSearcher.retrieve",
+          "A dense ranker encodes the queries and asks VectorSearcher instead.")),
+    (Step(0, "search.select:select_candidates", TOGETHER,
+          "Originals instead of duplicates; only what is probable or similar enough."),
+     Step(1, "rankers._searcher:Retrieved", "search.select:select_candidates", "Frozen.", returns=True),
+     Step(2, "store.view:View.questions_by_docid", "search.select:select_candidates",
+          "Texts are read once. Here docids become ids.")),
+    (Step(0, "search.explain:explain_shown", TOGETHER, "Why each hit that is shown was found; only on request."),
+     Step(1, f"{SEARCHER}.explain", "rankers._ranking:explain_retrieved",
+          "The words that query and document share, with their contributions.", returns=True)),
+    (Step(0, "search.engine:SearchResult", TOGETHER),
+     Step(1, "core.types.hits:SearchHit", "search.engine:_make_hit", begins=True)),
+)  # fmt: skip
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
 COLUMNS = ("The engine", "The ranker", "What it reads")
 

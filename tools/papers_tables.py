@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from benchmark_tables import markdown_table
+
 Report = Mapping[str, Any]
 
 COST = "ms per query"
@@ -27,12 +29,11 @@ def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
 def paper_table(report: Report, with_cost: bool = False) -> str:
     """Return a report's table: each system's measures in percent, the paper's values, and their provenance."""
     columns = ["", *report["measures"], *(["the paper"] if report["paper"] else []), *([COST] if with_cost else [])]
-    rows = [columns, ["---"] * len(columns)]
+    rows = []
     for system in report["systems"]:
         cost = [f"{system['cost']['ms_per_query']:.1f}"] if with_cost else []
         rows.append([*_cells(report, system), *cost])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(["", *lines, "", _describe_origin(report), ""])
+    return "\n".join(["", *markdown_table(columns, rows), "", _describe_origin(report), ""])
 
 
 def _cells(report: Report, system: Report) -> Iterator[str]:

@@ -7,14 +7,12 @@ name in the list is never changed.
 
 import contextlib
 import csv
-import importlib.util
 import inspect
 import io
 import json
 import os
 import shlex
 import sqlite3
-import sys
 import tarfile
 import tempfile
 import tomllib
@@ -23,6 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import write_settings
 from pydantic import BaseModel
 
 from askalike.cli import app, register
@@ -131,13 +130,8 @@ def _tools() -> Iterator[str]:
 
 
 def _settings() -> Iterator[str]:
-    spec = importlib.util.spec_from_file_location("write_settings", ROOT / "tools" / "write_settings.py")
-    assert spec
-    assert spec.loader
-    module = sys.modules["write_settings"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     heading, keys = "", []
-    for line in [*module.page().splitlines(), "# end"]:
+    for line in [*write_settings.page().splitlines(), "# end"]:
         if line.startswith("#"):
             if keys:
                 yield _line(f"settings {heading}", keys)

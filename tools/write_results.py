@@ -10,12 +10,13 @@ No figure is typed by hand. A report keeps commit, data hash, hardware and comma
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark_tables import benchmark_sections, fan_out_table, speed_table, table_row
+from benchmark_tables import benchmark_sections, fan_out_table, markdown_table, speed_table
 from papers_tables import fill_tables
 from results_figures import draw_engines, draw_figures
 
@@ -26,15 +27,9 @@ REPORTS = ROOT / "experiments" / "reports"
 PAGES = ROOT / "docs" / "results"
 README = ROOT / "README.md"
 PAPERS = ROOT / "docs" / "papers.md"
-TABLE_BEGIN = "<!-- results: tools/write_results.py replaces this table where all its reports are there -->\n"
-TABLE_END = "<!-- end of results -->\n"
-SPEED_BEGIN = "<!-- speed: tools/write_results.py replaces this table by what benchmarks/search.py measured -->\n"
-SPEED_END = "<!-- end of speed -->\n"
 SCALE = ROOT / "docs" / "scale.md"
-FAN_OUT_BEGIN = "<!-- fan-out: tools/write_results.py replaces this table by what benchmarks/fan_out.py simulated -->\n"
-FAN_OUT_END = "<!-- end of fan-out -->\n"
-TYPED_BEGIN = "<!-- typed: tools/write_results.py replaces this table by the reports of experiments/typed.toml -->\n"
-TYPED_END = "<!-- end of typed -->\n"
+TABLE = re.compile(r"(<!-- ([\w-]+): tools/write_results\.py [^\n]*-->\n).*?(<!-- end of \2 -->\n)", re.DOTALL)
+"""A table of a page that is mostly written by hand, between comments with its name."""
 TYPED_REPORTS = {
     "typed-cs-known": "a title of the archive",
     "typed-cs-known-60": "60 % of its words",
@@ -53,6 +48,7 @@ TYPED_SECTIONS = {
 TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
+FIRST_AND_TEN = "first hit right / among the first 10"
 README_MEASURES = ("Success@1", "Success@10")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -161,25 +157,22 @@ def all_files() -> dict[Path, str]:
     files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
-    readme = README.read_text(encoding="utf-8")
-    distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
+    tables = {}
     if reports.keys() >= set(README_DATASETS):
-        readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports, distilled))
+        distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
+        tables["results"] = readme_table(reports, distilled)
     if all(typed := {name: load(name) for name in TYPED_REPORTS}.values()):
-        readme = replace_block(
-            readme, TYPED_BEGIN, TYPED_END, typed_table(dict(zip(TYPED_REPORTS, typed, strict=True)))
-        )
+        tables["typed"] = typed_table(dict(zip(TYPED_REPORTS, typed, strict=True)))
     if rows := load("search"):
-        readme = replace_block(readme, SPEED_BEGIN, SPEED_END, speed_table(rows))
+        tables["speed"] = speed_table(rows)
     if rows := load("fan_out"):
-        files[SCALE] = replace_block(SCALE.read_text(encoding="utf-8"), FAN_OUT_BEGIN, FAN_OUT_END, fan_out_table(rows))
-    return files | {README: readme}
+        tables["fan-out"] = fan_out_table(rows)
+    return files | {path: replace_tables(path.read_text(encoding="utf-8"), tables) for path in (README, SCALE)}
 
 
-def replace_block(text: str, begin: str, end: str, block: str) -> str:
-    """Return the text with the block between two of its lines replaced."""
-    before, _, rest = text.partition(begin)
-    return f"{before}{begin}{block}{end}{rest.partition(end)[2]}"
+def replace_tables(text: str, tables: Mapping[str, str]) -> str:
+    """Return the text with those of its tables replaced that are given by name."""
+    return TABLE.sub(lambda found: f"{found[1]}{tables[found[2]]}{found[3]}" if found[2] in tables else found[0], text)
 
 
 def existing_files() -> Iterator[Path]:
@@ -194,7 +187,7 @@ def leaderboard(name: str, report: Report) -> str:
     beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
     letters = {s["name"]: s["letter"] for s in report["comparisons"][measures[0]]["systems"]}
     head = ["", "ranker", *measures, "ms per query", "index", "may have seen it"]
-    rows = [head, ["---"] * len(head)]
+    rows = []
     for system in sorted(report["systems"], key=lambda s: -s["measures"]["AP"]["mean"]):
         label = system["label"]
         values = [f"{interval(system, m)} {''.join(beats[m][label])}".rstrip() for m in measures]
@@ -205,7 +198,7 @@ def leaderboard(name: str, report: Report) -> str:
     return "\n".join([
         f"# {title}", "", GENERATED, "", what, "",
         f"n = {report['queries']:,} queries of split `{report['split']}`, best AP first. {UNITS}",
-        "", *map(table_row, rows), "", LETTERS, COLUMNS, "",
+        "", *markdown_table(head, rows), "", LETTERS, COLUMNS, "",
         f"The {rule} defines how queries and hits count:", "",
         *(f"- {clause}" for clause in clauses.split("; ")), "",
         "## What the systems were trained on", "",
@@ -243,23 +236,23 @@ def provenance(origin: Report) -> Iterator[str]:
     """Yield the table of the provenance of a page's figures."""
     yield "## Where the figures come from"
     yield ""
-    yield from map(table_row, [("what", "value"), ("---", "---")])
-    yield table_row(("command", f"`{origin['command']}`"))
-    for key in ("commit", "data", "hardware", "platform", "started_at"):
-        yield table_row((key.replace("_", " "), f"`{origin[key]}`"))
-    yield table_row(("versions", ", ".join(f"{name} {number}" for name, number in origin["versions"].items())))
+    keys = ("command", "commit", "data", "hardware", "platform", "started_at")
+    versions = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
+    rows = ((key.replace("_", " "), f"`{origin[key]}`") for key in keys)
+    yield from markdown_table(("what", "value"), (*rows, ("versions", versions)))
 
 
 def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
     """Return the first page: the data sets, all figures, and the results of the benchmarks."""
-    rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
+    rows = []
     for name, report in reports.items():
         systems = {system["label"]: system for system in report["systems"]}
         best = max(systems.values(), key=lambda system: system["measures"]["AP"]["mean"])
         link = f"[{DATASETS[name][0]}]({name}.md)"
         shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
         rows.append((link, f"{report['queries']:,}", *shown))
-    lines = ["# Results", "", GENERATED, "", INTRODUCTION, "", *map(table_row, rows)]
+    table = markdown_table(("data set", "queries", "best AP", "BM25", "default"), rows)
+    lines = ["# Results", "", GENERATED, "", INTRODUCTION, "", *table]
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
@@ -295,7 +288,7 @@ def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
     """Yield what a bot would have said to the latest questions of each archive."""
     yield from ("## Backtests", "", BACKTESTS, "")
     head = ("archive", "asked, older", "score", "comments", "right by labels", "asked before, found", "ms per search")
-    yield from map(table_row, (head, ("---",) * len(head)))
+    lines = []
     for row in rows:
         dated = "" if row["is_dated"] else " (in the file's order)"
         asked = f"{row['questions']:,}, {row['older']:,}"
@@ -304,8 +297,8 @@ def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
             score = f"{row['scale']} {outcome['threshold']:.2g}{mark}"
             shares = (_share(outcome[name]) for name in ("right", "found"))
             cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
-            yield table_row(cells)
-    yield ""
+            lines.append(cells)
+    yield from (*markdown_table(head, lines), "")
     yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
     origin = rows[0]["provenance"]
     yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
@@ -345,7 +338,7 @@ def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report])
     """
     shown = {name: reports[name] for name in README_DATASETS}
     heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]
-    rows = [("first hit right / among the first 10", *heads), ("---",) * (1 + len(shown))]
+    rows = []
     systems = {name: {s["label"]: s for s in distilled[name]["systems"] + shown[name]["systems"]} for name in shown}
     for label in README_SYSTEMS:
         if not all(label in own for own in systems.values()):
@@ -356,18 +349,18 @@ def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report])
             first = 100 * system["measures"][README_MEASURES[0]]["mean"]
             cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
-    return "".join(f"{table_row(row)}\n" for row in rows)
+    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
 
 
 def typed_table(reports: Mapping[str, Report]) -> str:
     """Return the README's table of what people type: the first hit, and the first ten, of cs with bodies."""
     heads = [f"{TYPED_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
-    rows = [("first hit right / among the first 10", *heads), ("---",) * (1 + len(reports))]
+    rows = []
     for label in TYPED_SYSTEMS:
         measured = [next(s for s in report["systems"] if s["label"] == label) for report in reports.values()]
         cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
-    return "".join(f"{table_row(row)}\n" for row in rows)
+    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
 
 
 def typed_page(reports: Mapping[str, Report]) -> str:
@@ -375,11 +368,19 @@ def typed_page(reports: Mapping[str, Report]) -> str:
     lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
     for name, report in reports.items():
         origin, measures = report["provenance"], report["measures"]
-        rows = [["system", *measures], ["---"] * (1 + len(measures))]
-        rows += [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
+        rows = [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
         about = f"n = {report['queries']:,} queries of split `{report['split']}`, data `{origin['data']}`."
         command = f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
-        lines += ["", f"## {TYPED_SECTIONS[name]}", "", about, "", *map(table_row, rows), "", command]
+        lines += [
+            "",
+            f"## {TYPED_SECTIONS[name]}",
+            "",
+            about,
+            "",
+            *markdown_table(("system", *measures), rows),
+            "",
+            command,
+        ]
     return "\n".join([*lines, ""])
 
 

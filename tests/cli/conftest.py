@@ -1,19 +1,13 @@
-"""The command line as its tests run it: inside this process, for speed."""
+"""The archive that most commands are run on."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from commands import run_command
+from calibration.riverside import riverside
 
 
-@pytest.fixture
-def command() -> Callable[..., tuple[int, str, str]]:
-    """See commands.run_command."""
-    return run_command
-
-
-@pytest.fixture
-def run() -> Callable[..., tuple[int, str, str]]:
-    """See commands.run_command."""
-    return run_command
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled example as an archive, for all tests of a file."""
+    return riverside(tmp_path_factory.mktemp("cli") / "riverside")

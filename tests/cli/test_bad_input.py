@@ -3,25 +3,22 @@
 import json
 import os
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from askalike.core.types import Question
 from askalike.index.manifests import read_manifest, write_manifest
 from askalike.store import Archive
-from calibration.riverside import riverside
 from commands import assert_refused
+from commands import run_command as run
 
-Run = Callable[..., tuple[int, str, str]]
 HEAD = "id,question,answer,date\n"
 GOOD = '1,How long may I keep a book?,Four weeks.,2024-01-01\n2,"Where is it, please?",There.,\n'
 POSTS = '<row Id="1" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="How?" Body="" />\n'
 
 
 @pytest.fixture
-def desk(tmp_path: Path, run: Run) -> Path:
+def small_desk(tmp_path: Path) -> Path:
     (tmp_path / "good.csv").write_text(HEAD + GOOD)
     assert run("import", "table", tmp_path / "good.csv", "-o", tmp_path / "desk", "--language", "en")[0] == 0
     return tmp_path / "desk"
@@ -40,7 +37,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables(run: Run, tmp_path: Path, name: str) -> None:
+def test_tables(tmp_path: Path, name: str) -> None:
     content, message = TABLES[name]
     (tmp_path / "faq.csv").write_bytes(content)
     assert_refused(
@@ -49,11 +46,13 @@ def test_tables(run: Run, tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_rows_under_strict_and_without(run: Run, tmp_path: Path) -> None:
+def test_rows_under_strict_and_without(tmp_path: Path) -> None:
     faq, reason = tmp_path / "faq.csv", "question id '1' occurs twice"
     faq.write_text(f"{HEAD}{GOOD}1,Quite another?,x,\n")
     assert_refused(
-        run("import", "table", faq, "-o", tmp_path / "strict", "--strict"), f"{faq}, line 4: {reason}", "--strict"
+        run("import", "table", faq, "-o", tmp_path / "strict", "--strict"),
+        f"{faq}, line 4: {reason}",
+        "--strict",
     )
     code, out, err = run("import", "table", faq, "-o", tmp_path / "out", "--json", "--repeated-ids", "reject")
     assert (code, json.loads(out)["questions"], json.loads(out)["rejected"]) == (0, 2, 1)
@@ -63,7 +62,7 @@ def test_rows_under_strict_and_without(run: Run, tmp_path: Path) -> None:
     assert rejected["reason"].startswith(reason)
 
 
-def test_a_truncated_dump(run: Run, tmp_path: Path) -> None:
+def test_a_truncated_dump(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     (site / "Posts.xml").write_text(f"<posts>\n{POSTS}<row Id='2' Pos")
@@ -73,25 +72,25 @@ def test_a_truncated_dump(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "?!… --- ;", "\0\1\2\x7f", "\x1b[;\x07", "\ud800", "?" * 200_000])
-def test_questions_without_a_word(run: Run, desk: Path, text: str) -> None:
-    before = sorted(desk.iterdir())
-    assert_refused(run("search", desk, text), "no word in it to search for; expected letters or digits")
-    assert sorted(desk.iterdir()) >= before
+def test_questions_without_a_word(small_desk: Path, text: str) -> None:
+    before = sorted(small_desk.iterdir())
+    assert_refused(run("search", small_desk, text), "no word in it to search for; expected letters or digits")
+    assert sorted(small_desk.iterdir()) >= before
 
 
-def test_questions_of_100_000_words_and_of_odd_characters_are_answered(run: Run, desk: Path, tmp_path: Path) -> None:
+def test_questions_of_100_000_words_and_of_odd_characters_are_answered(small_desk: Path, tmp_path: Path) -> None:
     long = "how long may I keep a book please now " + " ".join(f"word{n}" for n in range(99_990))
-    code, out, _ = run("search", desk, long, "--json")
+    code, out, _ = run("search", small_desk, long, "--json")
     assert (code, [hit["id"] for hit in json.loads(out)["results"]]) == (0, ["1", "2"])
     queries = tmp_path / "queries.jsonl"
     odd = {"long": long[:100_000], "nul": "\0 keep \1 book \x1b", "signs": "?!?"}
     queries.write_text("".join(json.dumps({"id": id, "title": text}) + "\n" for id, text in odd.items()))
-    assert run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec")[0] == 0
+    assert run("rank", small_desk, "--queries", queries, "-o", tmp_path / "run.trec")[0] == 0
     lines = (tmp_path / "run.trec").read_text().splitlines()
     assert {line.split()[0] for line in lines} == {"long", "nul"}
     queries.write_text('{"id": "none", "title": ""}\n')
     assert_refused(
-        run("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec"),
+        run("rank", small_desk, "--queries", queries, "-o", tmp_path / "run.trec"),
         f"{queries}, line 1: expected an object with",
     )
     assert (tmp_path / "run.trec").read_text().splitlines() == lines
@@ -145,15 +144,9 @@ REFUSED = [
 """A command line, of which `nowhere` is no archive, and a part of the line that it gets."""
 
 
-@pytest.fixture(scope="module")
-def riverside_desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled example as an archive."""
-    return riverside(tmp_path_factory.mktemp("refused") / "riverside")
-
-
 @pytest.mark.parametrize(("line", "message"), REFUSED)
-def test_what_a_person_can_mend_is_one_line(run: Run, riverside_desk: Path, line: str, message: str) -> None:
-    assert_refused(run(*shlex.split(line.format(desk=riverside_desk))), message)
+def test_what_a_person_can_mend_is_one_line(desk: Path, line: str, message: str) -> None:
+    assert_refused(run(*shlex.split(line.format(desk=desk))), message)
 
 
 COMMANDS = {
@@ -172,7 +165,7 @@ def words(command: str, directory: Path, out: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_directories_that_are_no_archive(run: Run, tmp_path: Path, command: str) -> None:
+def test_directories_that_are_no_archive(tmp_path: Path, command: str) -> None:
     places = {"gone": "not an archive", "empty": "not an archive", "other": "damaged, or not an SQLite file"}
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
@@ -183,7 +176,7 @@ def test_directories_that_are_no_archive(run: Run, tmp_path: Path, command: str)
     assert os.listdir(tmp_path / "empty") == []
 
 
-def test_an_empty_archive(run: Run, tmp_path: Path) -> None:
+def test_an_empty_archive(tmp_path: Path) -> None:
     Archive.create(tmp_path / "none").close()
     for command in ("index", "info", "check", "export"):
         assert run(*words(command, tmp_path / "none", tmp_path / "out"))[0] == 0
@@ -192,42 +185,11 @@ def test_an_empty_archive(run: Run, tmp_path: Path) -> None:
     assert_refused(run(*words("rank", tmp_path / "none", tmp_path)), "no split 'test'")
 
 
-@pytest.mark.long
-def test_a_disk_that_fills(run: Run, tmp_path: Path, small_disk: Path) -> None:
-    faq = tmp_path / "faq.csv"
-    rows = (f"{n},How do I mend the part number {n} of my machine?,Turn it {n} times.,\n" for n in range(20_000))
-    faq.write_text(HEAD + "".join(rows))
-    assert_refused(run("import", "table", faq, "-o", small_disk / "out"), "free some space and repeat")
-    assert len(json.loads(run("info", small_disk / "out", "--json")[1])) > 0
-    whole, full = tmp_path / "whole", small_disk / "full"
-    assert run("import", "table", faq, "-o", whole)[0] == 0
-    for format in ("csv", "beir"):
-        assert_refused(
-            run("export", whole, "--format", format, "-o", full), "No space left on device", "nothing was exported"
-        )
-        assert not full.exists()
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text("".join(json.dumps({"id": str(n), "title": "mend my machine"}) + "\n" for n in range(1_000)))
-    assert_refused(run("rank", whole, "--queries", queries, "-o", full), "No space left on device")
-    assert not full.exists()
-
-
-def test_an_index_on_a_full_disk(run: Run, small_disk: Path) -> None:
-    with Archive.create(small_disk / "desk") as archive:
-        archive.upsert(Question(str(n), f"How do I mend part {n} of machine {n}?") for n in range(800))
-    disk = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(bytes(disk.f_bavail * disk.f_frsize - 8_192))
-    assert_refused(run("search", small_disk / "desk", "mend"), "free some space")
-    (small_disk / "ballast").unlink()
-    done = run("search", small_disk / "desk", "mend")
-    assert done[0] == 0, done
-
-
-def test_an_index_of_another_version_is_rebuilt(run: Run, desk: Path, caplog: pytest.LogCaptureFixture) -> None:
-    found = run("search", desk, "book")
-    index = next(desk.glob("index/*/manifest.json")).parent
+def test_an_index_of_another_version_is_rebuilt(small_desk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = run("search", small_desk, "book")
+    index = next(small_desk.glob("index/*/manifest.json")).parent
     write_manifest(index, read_manifest(index) | {"format": 99})
-    assert run("search", desk, "book") == found
+    assert run("search", small_desk, "book") == found
     [line] = caplog.messages
     assert "format 99, but this askalike reads" in line
     assert "rebuilding it" in line

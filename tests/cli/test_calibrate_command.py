@@ -3,24 +3,22 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.labels.splits import load_split
 from askalike.store import Archive, serve_ranker
+from calibration.riverside import riverside
 from commands import askalike
 
-EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 WORDS = ("-r", "lm_jelinek_mercer")
 OFF = "Who painted this?\nbest pizza in Rome\nrecompile the kernel\nproof of the theorem of Pythagoras\n"
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("calibrated") / "riverside"
-    assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
+    directory = riverside(tmp_path_factory.mktemp("calibrated") / "riverside")
     queries = directory.parent / "off.jsonl"
     queries.write_text("".join(json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(OFF.splitlines())))
     done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries, "--verbose")
@@ -50,11 +48,13 @@ def test_a_verdict_comes_first(desk):
 
 def test_without_verbose_a_few_lines_say_all(desk, tmp_path):
     copy = shutil.copytree(desk, tmp_path / "desk")
-    lines = askalike("calibrate", copy, "-r", "bm25").stdout.splitlines()
+    lines = askalike("calibrate", copy, "-r", "bm25", "--off-topic", desk.parent / "off.jsonl").stdout.splitlines()
     assert re.match(r"at \d+% or more, \d+ of 100? first hits are right", lines[0])
-    assert len(lines) <= 6
+    assert lines[1].endswith("of 4 off-topic questions get nothing")
+    assert len(lines) <= 7
     assert "--verbose" in lines[-1]
     assert "Brier" not in "".join(lines)
+    assert askalike("search", copy, "best pizza in Rome", "-r", "bm25").stdout == f"{NO_RESULT_MESSAGE}\n"
 
 
 def test_queries_that_chose_the_settings_are_told(desk, tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,11 @@ import pytest
 from askalike.core.types import Answer, Question
 from askalike.store import Archive
 from commands import assert_refused
+from commands import run_command as run
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
 GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"
 POOR = "q1 Q0 x 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 b 1 2 t\n"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +45,7 @@ def experiment(folder: str, desk: str) -> None:
         (runs / f"{name}.trec").write_text("".join(lines))
 
 
-def test_two_runs_against_qrels(run: Run) -> None:
+def test_two_runs_against_qrels() -> None:
     code, out, err = run("compare", "good.trec", "bad=poor.trec", "--qrels", "qrels.txt", "--measures", "RR P@1")
     assert (code, err) == (0, "")
     assert "RR, n = 3 queries" in out
@@ -56,14 +55,14 @@ def test_two_runs_against_qrels(run: Run) -> None:
     assert "x  (relevant at 2)" in out
 
 
-def test_common_only(run: Run) -> None:
+def test_common_only() -> None:
     code, out, _ = run("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--common-only")
     assert code == 0
     assert "n = 2 queries" in out
     assert "left out: 1 query that not all runs have" in out
 
 
-def test_an_archive_gives_texts(run: Run, desk: str) -> None:
+def test_an_archive_gives_texts(desk: str) -> None:
     experiment("trial", desk)
     run_files = ("trial/runs/bm25.trec", "two=trial/runs/cnn-seed2.trec")
     code, out, _ = run("compare", *run_files, "--archive", desk, "--split", "rephrasings", "--measures", "RR")
@@ -73,7 +72,7 @@ def test_an_archive_gives_texts(run: Run, desk: str) -> None:
     assert "a Title of a  (relevant)" in out
 
 
-def test_runs_of_answers(run: Run, tmp_path: Path) -> None:
+def test_runs_of_answers(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert(Question(id, f"Title of {id}") for id in "abc")
         archive.upsert(Answer(f"to-{id}", id, f"Answer to {id}") for id in "abc")
@@ -88,7 +87,7 @@ def test_runs_of_answers(run: Run, tmp_path: Path) -> None:
     assert "to-c Answer to c  (none relevant found)" in out
 
 
-def test_an_experiment_knows_its_archive_measures_rule_and_seeds(run: Run, desk: str) -> None:
+def test_an_experiment_knows_its_archive_measures_rule_and_seeds(desk: str) -> None:
     experiment("trial", desk)
     code, out, err = run("compare", "trial")
     assert (code, err) == (0, "")
@@ -97,7 +96,7 @@ def test_an_experiment_knows_its_archive_measures_rule_and_seeds(run: Run, desk:
     assert "Welch's t over seeds and queries" in out
 
 
-def test_systems_have_their_labels_and_the_order_of_the_experiment(run: Run, desk: str) -> None:
+def test_systems_have_their_labels_and_the_order_of_the_experiment(desk: str) -> None:
     experiment("trial", desk)
     with Path("trial/config.toml").open("a") as config:
         config.write('[[system]]\nranker = "bow_cnn"\nlabel = "cnn"\n[[system]]\nranker = "bm25"\nlabel = "bm25 "\n')
@@ -105,7 +104,7 @@ def test_systems_have_their_labels_and_the_order_of_the_experiment(run: Run, des
     assert [system["name"] for system in out["comparisons"][0]["systems"]] == ["cnn", "bm25 "]
 
 
-def test_systems_of_several_experiments_are_told_apart(run: Run, desk: str) -> None:
+def test_systems_of_several_experiments_are_told_apart(desk: str) -> None:
     experiment("trial", desk)
     experiment("again", desk)
     out = json.loads(run("compare", "trial", "mine=again", "--format", "json")[1])
@@ -116,7 +115,7 @@ def test_systems_of_several_experiments_are_told_apart(run: Run, desk: str) -> N
     assert len(out["contrasts"]) == 6
 
 
-def test_formats_and_output(run: Run, desk: str) -> None:
+def test_formats_and_output(desk: str) -> None:
     experiment("trial", desk)
     shown = {"csv": "measure,first,second", "latex": r"\begin{tabular}", "html": "Other &lt;b&gt; of a", "json": "{"}
     for name, says in shown.items():
@@ -127,7 +126,7 @@ def test_formats_and_output(run: Run, desk: str) -> None:
         assert Path(f"file-{name}").read_bytes().decode() == out
 
 
-def test_latex_is_one_table_of_systems_by_measures(run: Run, desk: str) -> None:
+def test_latex_is_one_table_of_systems_by_measures(desk: str) -> None:
     experiment("trial", desk)
     out = run("compare", "trial", "--measures", "RR Success@1", "--format", "latex")[1]
     head, *rows = [line for line in out.splitlines() if line.endswith(r"\\")]
@@ -153,14 +152,14 @@ BAD_QRELS = [
 
 @pytest.mark.parametrize("command", [("evaluate", "--run", "bad.trec"), ("compare", "good.trec", "bad.trec")])
 @pytest.mark.parametrize(("text", "says"), BAD_RUNS)
-def test_a_bad_run_is_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
+def test_a_bad_run_is_one_clear_line(command: tuple[str, ...], text: str, says: str) -> None:
     Path("bad.trec").write_text(text)
     assert_refused(run(*command, "--qrels", "qrels.txt"), says)
 
 
 @pytest.mark.parametrize("command", [("evaluate", "--run", "good.trec"), ("compare", "good.trec", "poor.trec")])
 @pytest.mark.parametrize(("text", "says"), BAD_QRELS)
-def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
+def test_bad_judgements_are_one_clear_line(command: tuple[str, ...], text: str, says: str) -> None:
     Path("qrels.txt").write_text(text)
     assert_refused(run(*command, "--qrels", "qrels.txt"), says)
 
@@ -180,11 +179,11 @@ def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], t
         (("good.trec", "poor.trec", "--archive", "nowhere"), "not an archive"),
     ],
 )
-def test_what_cannot_be_compared(run: Run, words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_compared(words: tuple[str, ...], says: str) -> None:
     assert_refused(run("compare", *words), says)
 
 
-def test_queries_that_nobody_judged_are_said_and_do_not_count(run: Run) -> None:
+def test_queries_that_nobody_judged_are_said_and_do_not_count() -> None:
     Path("more.trec").write_text(GOOD + "q9 Q0 a 1 1 t\n")
     code, out, err = run("evaluate", "--run", "more.trec", "--qrels", "qrels.txt", "--measures", "RR")
     assert (code, err) == (0, "askalike: more.trec: 1 query not judged in qrels.txt, and not counted\n")

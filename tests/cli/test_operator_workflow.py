@@ -9,6 +9,8 @@ import pytest
 
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from chromium import watched_pages
+from commands import run_command as run
 
 WORDS = ("-r", "lm_jelinek_mercer")
 POST = (
@@ -45,10 +47,10 @@ def dumps(tmp_path_factory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def mixed(command, dumps, tmp_path) -> Path:
+def mixed(dumps, tmp_path) -> Path:
     """An archive of both sites."""
     for dump in dumps:
-        code, _, err = command("import", "stackexchange", dump, "-o", tmp_path / "mix")
+        code, _, err = run("import", "stackexchange", dump, "-o", tmp_path / "mix")
         assert code == 0, err
     return tmp_path / "mix"
 
@@ -57,7 +59,7 @@ def titles_of(out: str) -> list[str]:
     return [result["title"] for result in json.loads(out)["results"]]
 
 
-def test_import_of_a_second_source(command, mixed, dumps) -> None:
+def test_import_of_a_second_source(mixed, dumps) -> None:
     with Archive.open(mixed) as archive:
         questions = [question for _, question in archive.view().questions()]
         links = list(archive.view().links())
@@ -66,13 +68,13 @@ def test_import_of_a_second_source(command, mixed, dumps) -> None:
     assert len(links) == 2
     for link in links:  # both ends of a link are of one site
         assert by_id[link.source].tags == by_id[link.target].tags
-    assert command("import", "stackexchange", dumps[0], "-o", mixed)[0] == 0
+    assert run("import", "stackexchange", dumps[0], "-o", mixed)[0] == 0
     with Archive.open(mixed) as archive:
         assert {q.id: q.title for _, q in archive.view().questions()} == {q.id: q.title for q in questions}
 
 
-def test_search_for_a_pasted_error_message(command, mixed) -> None:
-    code, out, _ = command("search", mixed, ERROR, "--json", "-k", 1, *WORDS)
+def test_search_for_a_pasted_error_message(mixed) -> None:
+    code, out, _ = run("search", mixed, ERROR, "--json", "-k", 1, *WORDS)
     assert (code, titles_of(out)) == (0, ["Why does int() fail on words?"])
     [result] = json.loads(out)["results"]
     assert ERROR in result["snippet"]
@@ -85,7 +87,7 @@ NONSENSE = ("xyzzy", "asdf qwer zxcv", "zzzz")
 @pytest.mark.parametrize(
     "calibrated", [pytest.param(False, marks=pytest.mark.long), True], ids=["uncalibrated", "calibrated"]
 )
-def test_search_off_topic_on_all_surfaces(command, calibrated_riverside, tmp_path, monkeypatch, calibrated) -> None:
+def test_search_off_topic_on_all_surfaces(calibrated_riverside, tmp_path, monkeypatch, calibrated) -> None:
     """On the command line, over HTTP and on Ask; a calibration without a threshold of its own shows no nonsense."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
     pytest.importorskip("uvicorn", reason="needs askalike[service]")
@@ -97,7 +99,7 @@ def test_search_off_topic_on_all_surfaces(command, calibrated_riverside, tmp_pat
     service = Service(path, ranker=(), options=("--set", "propose=0"))
     try:
         for query in (*NONSENSE, *FOREIGN, "library", "bicycle", "my libary crad is lsot"):
-            _, out, _ = command("search", path, query, "--json", "-k", 7)
+            _, out, _ = run("search", path, query, "--json", "-k", 7)
             found = titles_of(out)
             typed = service.get(f"/v1/riverside/similar?k=7&title={quote(query)}").json["results"]
             assert [result["title"] for result in typed] == found
@@ -108,43 +110,19 @@ def test_search_off_topic_on_all_surfaces(command, calibrated_riverside, tmp_pat
         service.end()
 
 
-def test_calibrate_prints_a_verdict(command, tmp_path) -> None:
-    example = Path(__file__).parents[2] / "examples" / "riverside.csv"
-    (tmp_path / "off.jsonl").write_text(
-        "".join(
-            json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(["best pizza in Rome", "a prime number"])
-        )
-    )
-    assert command("import", "table", example, "-o", tmp_path / "riverside")[0] == 0
-    code, out, _ = command("calibrate", tmp_path / "riverside", "--off-topic", tmp_path / "off.jsonl", *WORDS)
-    verdict, off_topic, *rest = out.splitlines()
-    assert (code, verdict.startswith("at "), "of 10 first hits are right" in verdict) == (0, True, True)
-    assert off_topic.endswith("of 2 off-topic questions get nothing")
-    assert len(rest) < 6
-    code, out, _ = command("search", tmp_path / "riverside", "best pizza in Rome", *WORDS)
-    assert (code, out) == (0, "nothing similar: no question of the archive is like this one\n")
-
-
-def test_dedupe_without_a_calibration(command, mixed, tmp_path) -> None:
-    code, out, err = command("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
+def test_dedupe_without_a_calibration(mixed, tmp_path) -> None:
+    code, out, err = run("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
     assert (code, "by similarity, not a probability" in out) == (0, True), err
     for words in (
         ("dedupe", mixed, "-o", tmp_path / "same.csv", "--min-probability", 0.5, *WORDS),
         ("gaps", mixed, "--min-probability", 0.5),
     ):
-        code, out, err = command(*words)
+        code, out, err = run(*words)
         assert (code, out, err.count("\n"), "so there are no probabilities" in err) == (2, "", 1, True)
 
 
-def test_answer_off_topic(command, tmp_path) -> None:
-    example = Path(__file__).parents[2] / "examples" / "riverside.csv"
-    assert command("import", "table", example, "-o", tmp_path / "desk")[0] == 0
-    code, out, _ = command("answer", tmp_path / "desk", "best pizza in Rome", "--json", *WORDS)
-    assert (code, json.loads(out)["abstained"]) == (0, True)
-
-
-def test_search_similarity_bar_uncalibrated(command, mixed) -> None:
-    code, out, _ = command("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
+def test_search_similarity_bar_uncalibrated(mixed) -> None:
+    code, out, _ = run("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
     first, *_ = (line for line in out.splitlines() if "uncalibrated" in line)
     assert (code, "▰▰▰▰" in first) == (0, True)
 
@@ -157,14 +135,10 @@ def page(mixed, monkeypatch, browser):
     from serving import Service
 
     service = Service(mixed)
-    page = browser.new_page(base_url=service.url.geturl(), viewport={"width": 390, "height": 800})
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
-    yield page
-    page.close()
+    home = service.url.geturl()
+    with watched_pages(browser, home) as open_page:
+        yield open_page("/a/mix", base_url=home, viewport={"width": 390, "height": 800})
     service.end()
-    assert problems == []
 
 
 def propose_pair(path: Path, *titles: str) -> None:
@@ -176,7 +150,6 @@ def propose_pair(path: Path, *titles: str) -> None:
 def test_pages_of_two_sites(page, mixed) -> None:
     from waiting import wait_for
 
-    page.goto("/a/mix")
     page.locator("#title").fill("Is sorting fast?")
     first = page.locator(".item").first
     first.locator("h3 .katex").wait_for()  # 8: formulas are rendered, code words stay

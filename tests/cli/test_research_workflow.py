@@ -13,6 +13,7 @@ from askalike.core.types import Hit
 from askalike.experiments import models
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
+from commands import run_command as run
 from planted import NETWORK, plant
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
@@ -34,44 +35,48 @@ def beir(tmp_path):
     return folder
 
 
-def test_two_number_spaces_are_two(beir, tmp_path, command):
-    assert command("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
-    words = [tmp_path / "archive", "--ranker", "bm25"]
-    code, printed, said = command("evaluate", *words, "--json")
+@pytest.fixture
+def imported(beir, tmp_path):
+    """The folder as an archive."""
+    assert run("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
+    return tmp_path / "archive"
+
+
+def test_two_number_spaces_are_two(beir, imported, tmp_path):
+    words = [imported, "--ranker", "bm25"]
+    code, printed, said = run("evaluate", *words, "--json")
     assert code == 0, said
     assert json.loads(printed)["measures"]["Success@1"]["mean"] == 1
-    run = tmp_path / "bm25.trec"
-    assert command("rank", *words, "--queries", beir / "queries.jsonl", "-o", run)[0] == 0
-    assert askalike.read_run(run)["2"][0].id == "1"
-    assert "0" in [hit.id for hit in askalike.read_run(run)["1"]]
+    ranked = tmp_path / "bm25.trec"
+    assert run("rank", *words, "--queries", beir / "queries.jsonl", "-o", ranked)[0] == 0
+    assert askalike.read_run(ranked)["2"][0].id == "1"
+    assert "0" in [hit.id for hit in askalike.read_run(ranked)["1"]]
 
 
-def test_a_query_that_is_a_document_does_not_find_itself(beir, tmp_path, command):
+def test_a_query_that_is_a_document_does_not_find_itself(beir, tmp_path):
     texts = [*CORPUS[:2], QUERIES[2], *CORPUS[3:]]  # query 2 is document 2
     rows = ({"_id": str(n), "title": "", "text": text} for n, text in enumerate(texts))
     (beir / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert command("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
+    assert run("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
     with Archive.open(tmp_path / "archive") as archive:
         labels = askalike.load_split(archive, "test")
         assert [query.id == id for id, query in labels.queries.items()] == [False, False, True, False, False, False]
-    run = tmp_path / "bm25.trec"
+    ranked = tmp_path / "bm25.trec"
     for queries in ("split:test", beir / "queries.jsonl"):
-        words = [tmp_path / "archive", "--ranker", "bm25", "--queries", queries, "-o", run]
-        assert command("rank", *words)[0] == 0
-        assert "2" not in [hit.id for hit in askalike.read_run(run)["2"]]
+        words = [tmp_path / "archive", "--ranker", "bm25", "--queries", queries, "-o", ranked]
+        assert run("rank", *words)[0] == 0
+        assert "2" not in [hit.id for hit in askalike.read_run(ranked)["2"]]
 
 
-def test_an_export_has_the_ids_of_the_set(beir, tmp_path, command):
-    assert command("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
-    assert command("export", tmp_path / "archive", "--format", "beir", "-o", tmp_path / "again")[0] == 0
+def test_an_export_has_the_ids_of_the_set(imported, tmp_path):
+    assert run("export", imported, "--format", "beir", "-o", tmp_path / "again")[0] == 0
     ids = [json.loads(line)["_id"] for line in (tmp_path / "again/queries.jsonl").read_text().splitlines()]
     assert ids == list("012345")
 
 
-def test_values_of_each_query_are_a_file(beir, tmp_path, command):
-    assert command("import", "beir", beir, "-o", tmp_path / "archive")[0] == 0
-    words = ["evaluate", tmp_path / "archive", "--ranker", "bm25", "--measures", "RR Success@1"]
-    assert command(*words, "--per-query", tmp_path / "queries.csv")[0] == 0
+def test_values_of_each_query_are_a_file(imported, tmp_path):
+    words = ["evaluate", imported, "--ranker", "bm25", "--measures", "RR Success@1"]
+    assert run(*words, "--per-query", tmp_path / "queries.csv")[0] == 0
     lines = (tmp_path / "queries.csv").read_text().splitlines()
     assert lines == ["query,RR,Success@1", *(f"{n},1.0,1.0" for n in range(6))]
 
@@ -125,12 +130,12 @@ def test_words_of_training_queries_are_known(tmp_path):
         assert "new\t" in words
 
 
-def test_every_split_is_a_task_for_other_libraries(tmp_path, command):
+def test_every_split_is_a_task_for_other_libraries(tmp_path):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         archive.upsert([askalike.Question("q0", "first", "<p>see <code>x</code></p>", "html")])
         labels = askalike.load_split(archive, "halves/test")
     out = tmp_path / "out"
-    code, _, said = command("export", tmp_path / "planted", "--format", "retrieval", "-o", out)
+    code, _, said = run("export", tmp_path / "planted", "--format", "retrieval", "-o", out)
     assert code == 0, said
     corpus = [json.loads(line) for line in (out / "corpus.jsonl").read_text().splitlines()]
     assert corpus[0] == {"_id": "q0", "title": "first", "text": "see x"}
@@ -143,32 +148,32 @@ def test_every_split_is_a_task_for_other_libraries(tmp_path, command):
     queries = dict(map(dict.values, map(json.loads, (out / "queries.jsonl").read_text().splitlines())))
     assert {id: queries[id] for id in labels.queries} == {id: query.title for id, query in labels.queries.items()}
     words = ("export", tmp_path / "planted", "--html", "-o", tmp_path / "marked", "--format")
-    assert command(*words, "retrieval")[0] == 0
+    assert run(*words, "retrieval")[0] == 0
     first = json.loads((tmp_path / "marked/corpus.jsonl").read_text().partition("\n")[0])
     assert first == {"_id": "q0", "title": "first", "text": "<p>see <code>x</code></p>"}
-    code, _, said = command(*words, "csv")
+    code, _, said = run(*words, "csv")
     assert (code, "--html is for --format retrieval" in said) == (2, True)
 
 
-def test_from_forums_to_a_table_for_a_paper(beir, tmp_path, command):
+def test_from_forums_to_a_table_for_a_paper(beir, tmp_path):
     """Two forums, two rankers and another system's run: one experiment, each forum ranked within itself, one table."""
     for forum in ("android", "english"):
         shutil.copytree(beir, tmp_path / "forums" / forum)
-    archive, folder, run = (tmp_path / name for name in ("archive", "out", "theirs.trec"))
-    assert command("import", "beir", tmp_path / "forums", "-o", archive)[0] == 0
-    assert command("rank", archive, "--ranker", "tfidf", "--queries", "split:test", "-o", run)[0] == 0
+    archive, folder, theirs = (tmp_path / name for name in ("archive", "out", "theirs.trec"))
+    assert run("import", "beir", tmp_path / "forums", "-o", archive)[0] == 0
+    assert run("rank", archive, "--ranker", "tfidf", "--queries", "split:test", "-o", theirs)[0] == 0
     toml = tmp_path / "forums.toml"
-    systems = ('ranker = "bm25"', 'ranker = "tfidf"', f'run = "{run}"')
+    systems = ('ranker = "bm25"', 'ranker = "tfidf"', f'run = "{theirs}"')
     head = f'archive = "{archive}"\nmeasures = ["ndcg_cut_10", "ERR@10"]\nbaseline = "bm25"\n'
     toml.write_text(head + "".join(f"[[system]]\n{system}\n" for system in systems))
-    code, printed, said = command("experiment", toml, "-o", folder)
+    code, printed, said = run("experiment", toml, "-o", folder)
     assert code == 0, said
     assert "2 groups, each ranked within itself, count the same" in printed
     assert "bm25: fit" in said
     assert {"accuracy.pdf", "scatter0.svg"} <= {file.name for file in (folder / "figures").iterdir()}
     bm25 = askalike.read_run(folder / "runs/bm25.trec")
     assert all(hit.id.startswith(query.split("/")[0]) for query in bm25 for hit in bm25[query])
-    code, latex, said = command("compare", folder, "--format", "latex")
+    code, latex, said = run("compare", folder, "--format", "latex")
     assert code == 0, said
     assert latex.count(r"\begin{tabular}") == 1
     assert "ndcg\\_cut\\_10 & ERR@10" in latex

@@ -8,18 +8,9 @@ import pytest
 
 from commands import askalike
 
-EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("cli") / "riverside"
-    assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
-    assert askalike("index", directory).returncode == 0
-    return directory
-
 
 def test_search_tells_what_matched_and_says_uncalibrated(desk):
+    assert askalike("index", desk).stdout.startswith("244 questions indexed for ")
     done = askalike("search", desk, "how long can I keep a book?", "-k", 3, "--explain")
     assert done.returncode == 0
     assert done.stdout.startswith(" 1. ")
@@ -51,12 +42,9 @@ def test_what_shares_no_word_finds_nothing(desk, text):
     assert done.stdout.startswith("nothing similar")
 
 
-def test_a_query_of_100_000_words(desk, tmp_path):
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text(json.dumps({"id": "long", "title": "book " * 100_000}))
-    done = askalike("rank", desk, "--queries", queries, "-o", tmp_path / "run.trec", "-k", 3)
-    assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "run.trec").read_text().splitlines()) == 3
+def test_an_answer_off_topic_is_none(desk):
+    done = askalike("answer", desk, "best pizza in Rome", "--json", "-r", "lm_jelinek_mercer")
+    assert (done.returncode, json.loads(done.stdout)["abstained"]) == (0, True)
 
 
 def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):

@@ -1,14 +1,13 @@
-"""`info`, `check` and `export` as a person runs them: output, JSON, exit codes."""
+"""`info`, `check`, `export` and `split` as a person runs them: output, JSON, exit codes."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from askalike.cli import compile
-from askalike.core.types import Answer, Question
-from askalike.native.ahead import StoredCode
+from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
+from commands import run_command as run
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "archive"
 
 
-def test_info(run, directory):
+def test_info(directory):
     code, out, err = run("info", directory)
     assert (code, err) == (0, "")
     assert "1 to 1 question" in out
@@ -27,7 +26,7 @@ def test_info(run, directory):
     assert "warning" not in out
 
 
-def test_info_as_json(run, directory):
+def test_info_as_json(directory):
     code, out, _ = run("info", directory, "--json")
     known = json.loads(out)
     assert code == 0
@@ -36,19 +35,19 @@ def test_info_as_json(run, directory):
     assert known["question_lengths"]["words"]["median"] == 7
 
 
-def test_info_warns_of_an_unfinished_import(run, directory):
+def test_info_warns_of_an_unfinished_import(directory):
     with Archive.open(directory) as archive:
         archive._connection.execute("INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
     assert "the import of x.csv has not finished" in " ".join(run("info", directory)[1].split())
 
 
-def test_check_of_a_healthy_archive(run, directory):
+def test_check_of_a_healthy_archive(directory):
     code, out, err = run("check", directory, "--strict")
     assert (code, err) == (0, "")
     assert out.endswith("nothing found: healthy\n")
 
 
-def test_check_that_finds_something(run, directory):
+def test_check_that_finds_something(directory):
     with Archive.open(directory) as archive:
         archive.upsert(
             [Question("2", "[/b] how long do I boil an egg"), Question("3", "[/b] How long do I boil an egg?")]
@@ -61,7 +60,7 @@ def test_check_that_finds_something(run, directory):
     assert run("check", directory, "--strict", "--skip", "repeated_titles", "--skip", "unanswered_questions")[0] == 0
 
 
-def test_check_as_json(run, directory):
+def test_check_as_json(directory):
     with Archive.open(directory) as archive:
         archive.upsert([Question("2", "", "body")])
     code, out, _ = run("check", directory, "--json", "--strict")
@@ -71,13 +70,13 @@ def test_check_as_json(run, directory):
     assert (first["name"], first["count"], first["n"], first["examples"]) == ("empty_titles", 1, 2, ["2"])
 
 
-def test_loud_findings_stand_out(run, directory):
+def test_loud_findings_stand_out(directory):
     with Archive.open(directory) as archive:
         archive.upsert([Question("2", "jajko", language="pl")])
     assert "UNSUPPORTED LANGUAGES" in run("check", directory)[1]
 
 
-def test_export(run, directory, tmp_path):
+def test_export(directory, tmp_path):
     code, out, err = run("export", directory, "--format", "csv", "-o", tmp_path / "out")
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == f"{tmp_path / 'out/questions.csv'}: 1 row"
@@ -87,16 +86,49 @@ def test_export(run, directory, tmp_path):
     assert run("export", directory, "--format", "csv", "-o", tmp_path / "out", "--force")[0] == 0
 
 
-def test_compile_tells_how_many_functions_are_compiled(run, monkeypatch):
-    monkeypatch.setattr(compile, "find_modules", lambda: ["askalike.similarities.tfidf"])
-    code, out, err = run("compile", "--jobs", "1")
+@pytest.fixture
+def dated(tmp_path: Path) -> Path:
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(
+            Question(f"{x}{n}", f"question {x}{n}", created_at=f"20{n}") for n in range(10, 20) for x in "ab"
+        )
+        archive.upsert(Link(f"a{n}", f"b{n}") for n in range(10, 20))
+    return tmp_path / "archive"
+
+
+def test_a_cut_is_printed_and_kept(dated):
+    code, out, err = run("split", dated, "--by", "cluster")
     assert (code, err) == (0, "")
-    assert out.startswith("1 function compiled in ")
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        "part queries clusters largest links",
+        "cluster/train 8 8 1 8",
+        "cluster/dev 1 1 1 1",
+        "cluster/test 1 1 1 1",
+        "duplicates by cluster, shares 0.8 0.1 0.1, seed 0",
+        "askalike train never learns from cluster/dev, cluster/test",
+    ]
+    assert run("split", dated, "--by", "cluster") == (0, out, "")
+    known = [" ".join(line.split()) for line in run("info", dated)[1].splitlines()]
+    assert "cut cluster duplicates by cluster, shares 0.8 0.1 0.1, seed 0" in known
+    assert "split cluster/dev 1 query in 1 cluster, 1 relevant pair" in known
 
 
-def test_compile_advises_where_no_code_can_be_written(run, monkeypatch):
-    monkeypatch.setattr(compile, "find_modules", lambda: ["a", "b"])
-    monkeypatch.setattr(compile, "store_code", lambda module: StoredCode(1, 2))
-    code, out, err = run("compile", "--jobs", "1")
-    assert (code, out) == (2, "")
-    assert err.startswith("askalike: the machine code of 4 functions cannot be written; set NUMBA_CACHE_DIR to ")
+def test_by_time_as_json(dated):
+    code, out, _ = run("split", dated, "--by", "time", "--before", "2013", "--after", "2018", "--name", "t", "--json")
+    made = json.loads(out)
+    assert code == 0
+    assert {part["split"]: part["queries"] for part in made["parts"]} == {"t/train": 3, "t/dev": 5, "t/test": 2}
+    assert (made["source_split"], made["method"], made["left_out"]) == ("duplicates", "time", 0)
+    assert made["settings"] == {"before": "2013", "after": "2018"}
+    assert json.loads(run("info", dated, "--json")[1])["partitions"] == [made]
+
+
+def test_export_has_given_splits_only(dated, tmp_path):
+    run("split", dated, "--by", "folds")
+    assert run("export", dated, "--format", "beir", "-o", tmp_path / "out")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == [
+        "answers.jsonl",
+        "corpus.jsonl",
+        "export.json",
+        "links.tsv",
+    ]

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from needs import need
 
 need("lightning_fabric")
 
-EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 SETTINGS = ("subwords=0", "init=random", "words=500", "bigrams=500", "dim=16", "accelerator=cpu")
 SMALL = tuple(word for setting in SETTINGS for word in ("--set", setting))
 WITHOUT = """
@@ -36,13 +34,6 @@ sys.meta_path[:] = [Finder(finder) for finder in sys.meta_path]
 from askalike.cli import main
 main()
 """
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("train") / "desk"
-    assert askalike("import", "table", EXAMPLE, "-o", folder).returncode == 0
-    return folder
 
 
 def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):

@@ -13,6 +13,7 @@ from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
 from askalike.service.requests.schema import SimilarRequest
 from commands import assert_refused
+from commands import run_command as run
 
 NO_DATES = ["soon", "2021-13-45", "", "01.09.2021", "2021-02-30", "20-01-01"]
 
@@ -31,7 +32,7 @@ def desk(tmp_path_factory):
 
 
 @pytest.mark.parametrize("date", NO_DATES)
-def test_what_is_no_date_is_refused_everywhere(date, desk, run) -> None:
+def test_what_is_no_date_is_refused_everywhere(date, desk) -> None:
     for command in (
         ("search", desk, "rice", "--before", date),
         ("search", desk, "rice", "--after", date),
@@ -49,19 +50,19 @@ def test_what_is_no_date_is_refused_everywhere(date, desk, run) -> None:
 
 
 @pytest.mark.parametrize("date", ["2021", "2021-09", "2021-09-01", "2021-09-01T10:00:00+02:00", "1630483200"])
-def test_dates_that_people_write_are_taken(date, desk, run) -> None:
+def test_dates_that_people_write_are_taken(date, desk) -> None:
     code, out, _ = run("search", desk, "boil", "--after", date, "-r", "lm_jelinek_mercer")
     assert (code, "egg" in out, "rice" in out) == (0, True, date == "2021")
 
 
-def test_dates_with_nothing_between_are_refused(desk, run) -> None:
+def test_dates_with_nothing_between_are_refused(desk) -> None:
     refused = run("search", desk, "rice", "--after", "2022-01-01", "--before", "2021-01-01")
     assert_refused(refused, "after=2022-01-01 must be earlier than before=2021-01-01")
     with pytest.raises(SettingsError, match="must be earlier than"):
         Filter(after="2021", before="2021")
 
 
-def test_a_tag_that_no_question_has_is_refused_with_similar_ones(desk, run) -> None:
+def test_a_tag_that_no_question_has_is_refused_with_similar_ones(desk) -> None:
     for tag in ("Kitchens", "nowhere"):
         refused = run("search", desk, "rice", "--tag", tag, "-r", "lm_jelinek_mercer")
         assert_refused(refused, f"tag '{tag}': no question has it")
@@ -76,13 +77,13 @@ def test_a_tag_that_no_question_has_is_refused_with_similar_ones(desk, run) -> N
 
 
 @pytest.mark.parametrize("weights", ["0,0", "-1,1", "nan,1"])
-def test_weights_of_nothing_or_less_are_refused(weights, desk, run) -> None:
+def test_weights_of_nothing_or_less_are_refused(weights, desk) -> None:
     assert_refused(run("search", desk, "rice", "-r", "hybrid", f"--set=weights={weights}"), "weights")
     with pytest.raises(SettingsError, match="weights"):
         validate_settings(HybridSettings, {"weights": weights}, "experiment.toml")
 
 
-def test_a_language_is_a_code(tmp_path, run) -> None:
+def test_a_language_is_a_code(tmp_path) -> None:
     (tmp_path / "faq.csv").write_text("question,answer\nHow?,So.\n")
     refused = run("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "faq", "--language", "xx")
     assert_refused(refused, "language 'xx': expected a code of ISO 639-1 such as en")

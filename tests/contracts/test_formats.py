@@ -1,22 +1,16 @@
 """The names in public formats are frozen: those of SQL, HTTP, settings, the commands' JSON, and files."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra `service`")
-TOOL = Path(__file__).parents[2] / "tools" / "write_formats.py"
 MESSAGE = "a name in a public format has changed; if no release has it yet: python tools/write_formats.py"
 
 
 @pytest.fixture(scope="module")
 def tool():
-    spec = importlib.util.spec_from_file_location("write_formats", TOOL)
-    module = sys.modules["write_formats"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    import write_formats
+
+    return write_formats
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
-from askalike.core.parallel import WorkerError, map_pieces, use_workers
+from askalike.core.own_processes import WorkerError
+from askalike.core.parallel import map_pieces, use_workers
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
@@ -49,14 +50,16 @@ def test_jobs_return_results_in_order_and_read_few_pieces_ahead():
         assert os.getpid() not in map_pieces(eval, ["__import__('os').getpid()"])
 
 
-def test_a_killed_process_is_an_error():
+@pytest.mark.parametrize("apart", [None, print])
+def test_a_killed_process_is_an_error(apart):
     with use_workers(2), pytest.raises(WorkerError, match="died .* fewer --jobs"):
-        list(map_pieces(signal.raise_signal, [signal.SIGKILL]))
+        list(map_pieces(signal.raise_signal, [signal.SIGKILL], apart=apart))
 
 
-def test_workers_pass_errors_on(workers):
+@pytest.mark.parametrize("apart", [None, print])
+def test_workers_pass_errors_on(workers, apart):
     with use_workers(**workers), pytest.raises(ValueError, match="invalid literal"):
-        list(map_pieces(int, ["1", "one"]))
+        list(map_pieces(int, ["1", "one"], apart=apart))
 
 
 @pytest.mark.long

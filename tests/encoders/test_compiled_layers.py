@@ -1,6 +1,7 @@
 """Layers in machine code: what the graph in 8 bits computes, to rounding."""
 
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from needs import need
 
 need("onnxruntime", "onnx")
 
-from askalike.encoders.onnx import compiled_layers  # noqa: E402
+from askalike.core.errors import SettingsError  # noqa: E402
 from askalike.encoders.onnx.architectures import Affine, Transformer  # noqa: E402
 from askalike.encoders.onnx.byte_products import (  # noqa: E402
     ByteRows,
@@ -22,16 +23,17 @@ from askalike.encoders.onnx.byte_products import (  # noqa: E402
 )
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits  # noqa: E402
 from askalike.encoders.onnx.compiled_modern_bert import CompiledModernBert  # noqa: E402
+from askalike.encoders.onnx.graph import GraphLayers  # noqa: E402
 from askalike.encoders.onnx.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
-from askalike.encoders.onnx.layers import GraphLayers, open_runner  # noqa: E402
+from askalike.encoders.onnx.layers import BuiltLayers, open_runner  # noqa: E402
 from askalike.encoders.onnx.modern_bert import ModernBert  # noqa: E402
 from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise  # noqa: E402
-from askalike.native.compiled import Matrix, compiled  # noqa: E402
-from askalike.native.simd import has_byte_products  # noqa: E402
+from askalike.native import simd  # noqa: E402
+from askalike.native.compiled import CACHE_VARIABLE, Matrix, compiled  # noqa: E402
+from askalike.native.simd import has_feature  # noqa: E402
 
 HIDDEN, INNER, LAYERS, WORDS = 64, 192, 2, 50
 CONFIG = {"num_attention_heads": 4, "num_hidden_layers": LAYERS}
-on_this_processor = pytest.mark.skipif(not has_byte_products(), reason="needs a processor that multiplies bytes")
 
 
 def make_transformer(kind: str, activation: str, hidden: int = HIDDEN) -> Transformer:
@@ -77,7 +79,6 @@ def run_all(transformer: Transformer | ModernBert, ids: np.ndarray) -> list[np.n
     return [runner.run(transformer.embed(ids), bias) for runner in runners]
 
 
-@on_this_processor
 @pytest.mark.parametrize(
     ("kind", "activation"), [("bert", "gelu"), ("bert", "gelu_new"), ("mpnet", "relu"), ("modernbert", "gelu")]
 )
@@ -92,7 +93,6 @@ def test_states_are_as_near_to_32_bits_as_the_graphs_are(kind, activation, texts
     assert error < 1.3 * usual + 1e-4 * scale
 
 
-@on_this_processor
 def test_states_of_a_text_depend_on_it_alone():
     transformer = make_transformer("bert", "gelu")
     layers = CompiledLayers(transformer)
@@ -102,7 +102,6 @@ def test_states_of_a_text_depend_on_it_alone():
     np.testing.assert_allclose(layers.run(embedded[::-1], None), together[::-1], atol=1e-6)
 
 
-@on_this_processor
 def test_embeddings_stay_as_they_are():
     transformer = make_transformer("bert", "gelu")
     embedded = transformer.embed(np.zeros((2, 3), np.int64))
@@ -111,21 +110,32 @@ def test_embeddings_stay_as_they_are():
     np.testing.assert_array_equal(embedded, before)
 
 
-@compiled()
-def multiply_rounded(
-    values: Matrix[np.float32], rows: ByteRows, weights: ByteWeights, layer: int, out: Matrix[np.float32]
-) -> None:
-    round_rows(values, rows)
-    multiply(rows, values.shape[1], weights, layer, out)
+@pytest.fixture(scope="module", params=[("avx512vnni", "avx2"), ("avx2",), ()], ids=["AVX-512", "AVX2", "any"])
+def multiply_rounded(request, tmp_path_factory):
+    """The products of rounded rows as a processor with these features computes them."""
+    if missing := [feature for feature in request.param if not has_feature(feature)]:
+        pytest.skip(f"this processor has no {missing[0]}")
+
+    @compiled()
+    def run(
+        values: Matrix[np.float32], rows: ByteRows, weights: ByteWeights, layer: int, out: Matrix[np.float32]
+    ) -> None:
+        round_rows(values, rows)
+        multiply(rows, values.shape[1], weights, layer, out)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(simd, "has_feature", request.param.__contains__)
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("code")))
+        yield run
 
 
-@on_this_processor
 @pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 20])
-def test_products_are_those_of_the_rounded_numbers(count):
+def test_products_are_those_of_the_rounded_numbers(count, multiply_rounded):
     random = np.random.default_rng(count)
     maps = [Affine(*(random.normal(size=size).astype(np.float32) for size in ((128, 192), 128))) for _ in range(2)]
     values = random.normal(size=(count, 192)).astype(np.float32)
     values[0, :BLOCK_SIZE] = 0
+    values[-1], maps[1].weight[:2] = 2.0, 3.0  # their products are the largest
     out, rows = np.empty((count, 128), np.float32), make_rows(count, 192)
     multiply_rounded(values, rows, pack_weights(maps), 1, out)
     restored = rows.steps.reshape(count, 3, BLOCK_SIZE) * rows.scales[..., None]
@@ -133,7 +143,7 @@ def test_products_are_those_of_the_rounded_numbers(count):
     blocks = quantise(maps[1].weight)
     weights = (blocks.numbers.astype(np.float32) - 128) * blocks.scales[..., None]
     expected = restored.reshape(count, -1) @ weights.reshape(128, -1).T + maps[1].bias
-    np.testing.assert_allclose(out, expected, atol=1e-4)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_functions_by_their_definitions():
@@ -146,18 +156,25 @@ def test_functions_by_their_definitions():
     assert exponential(np.float32(-1e4)) == pytest.approx(0, abs=1e-20)
 
 
-@on_this_processor
 def test_layers_fit_modern_bert_too():
     assert isinstance(open_runner(make_modern_bert("gelu"), 8), CompiledModernBert)
     assert isinstance(open_runner(make_modern_bert("gelu"), 32), GraphLayers)
 
 
-def test_other_sizes_processors_and_weights_are_left_to_the_graph(monkeypatch):
+def test_other_sizes_and_weights_are_left_to_the_graph():
     transformer = make_transformer("bert", "gelu")
-    assert fits(transformer) == has_byte_products()
+    assert isinstance(open_runner(transformer, 8), CompiledLayers)
     assert isinstance(open_runner(transformer, 32), GraphLayers)
-    monkeypatch.setattr(compiled_layers, "has_byte_products", lambda: True)
     sizes = {64: True, 32: False, 48: False, 256: True}
     assert {hidden: fits(make_transformer("bert", "gelu", hidden)) for hidden in sizes} == sizes
-    monkeypatch.setattr(compiled_layers, "has_byte_products", lambda: False)
-    assert isinstance(open_runner(transformer, 8), GraphLayers)
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
+def test_layers_in_8_bits_need_no_onnx_and_others_name_the_extra(missing, monkeypatch):
+    for module in ("runtime", "graph"):
+        monkeypatch.delitem(sys.modules, f"askalike.encoders.onnx.{module}")
+    monkeypatch.setitem(sys.modules, missing, None)
+    transformer = make_transformer("bert", "gelu")
+    assert BuiltLayers(transformer, 8).run(np.zeros((1, 3), np.int64)).shape == (1, 3, HIDDEN)
+    with pytest.raises(SettingsError, match=rf"^{missing} is not installed: pip install 'askalike\[onnx\]'$"):
+        BuiltLayers(transformer, 32)

@@ -11,6 +11,15 @@ TOPICS = ("bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer",
 TEMPLATES = ("how do I start with {}?", "what {} should I buy", "my {} broke, can it be mended", "is {} fun in winter?")
 
 
+def categorised_questions() -> list[Question]:
+    """Every template with every topic, which is also the category."""
+    return [
+        Question(f"q{i}{j}", template.format(topic), category=topic)
+        for i, topic in enumerate(TOPICS)
+        for j, template in enumerate(TEMPLATES)
+    ]
+
+
 def archive_at(path: Path) -> Path:
     """40 questions, each with a rephrasing: the split `rephrasings`; and a body that adds nothing."""
     questions = [

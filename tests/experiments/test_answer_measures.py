@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from small import TEMPLATES, TOPICS, toml_at
+from small import categorised_questions, toml_at
 
 from askalike import rankers
-from askalike.core.types import Answer, Question
+from askalike.core.types import Answer
 from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.measuring import RankingTask
@@ -24,11 +24,7 @@ WRITER = {**TINY, "writer": 16, "cutoffs": [10]}
 
 @pytest.fixture
 def archive(tmp_path):
-    questions = [
-        Question(f"q{i}{j}", template.format(topic), category=topic)
-        for i, topic in enumerate(TOPICS)
-        for j, template in enumerate(TEMPLATES)
-    ]
+    questions = categorised_questions()
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
         yield archive

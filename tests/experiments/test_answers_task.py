@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from small import TEMPLATES, TOPICS, toml_at
+from small import categorised_questions, toml_at
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
@@ -20,11 +20,7 @@ pytestmark = pytest.mark.usefixtures("without_figures")
 
 @pytest.fixture
 def archive(tmp_path):
-    questions = [
-        Question(f"q{i}{j}", template.format(topic), category=topic)
-        for i, topic in enumerate(TOPICS)
-        for j, template in enumerate(TEMPLATES)
-    ]
+    questions = categorised_questions()
     answers = [Answer(f"a{q.id}", q.id, f"On {q.category}: {' '.join(q.title.split()[::-1])}.") for q in questions]
     same = [Answer(f"same{n}", f"q{n}0", "See the manual.") for n in range(5)]
     with Archive.create(tmp_path / "archive") as archive:

@@ -165,6 +165,13 @@ def test_plots_are_imported_only_for_a_report() -> None:
     assert not {"matplotlib", "jinja2"} & set(loaded)
 
 
+def test_without_matplotlib_the_page_says_how_to_get_figures(outcome, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "can_plot", lambda: False)
+    html = write_report(replace(outcome, folder=tmp_path)).read_text(encoding="utf-8")
+    assert "no figures: matplotlib is not installed; pip install &#39;askalike[plots]&#39;" in html
+    assert not [*(tmp_path / "figures").iterdir()]
+
+
 def test_figures_are_files_for_a_paper_too(outcome, written, tmp_path):
     folder = written.parent / "figures"
     names = {path.name for path in folder.iterdir()}

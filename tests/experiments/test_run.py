@@ -19,8 +19,7 @@ from askalike.evaluation.trec import read_run
 from askalike.experiments import trials
 from askalike.experiments.comparing import load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment, resolve
-from askalike.experiments.quick import shorten
-from askalike.experiments.run import run_experiment
+from askalike.experiments.run import run_experiment, shorten
 from askalike.store.archive import Archive
 from askalike.store.statistics import content_hash
 

@@ -44,11 +44,10 @@ QUERIES = (
 
 
 @pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([FULL, PLAIN, *ANSWERS, *LINKS, *QUERIES, *JUDGED])
-        archive.set_meta(name="eggs", language="en")
-        yield archive
+def archive(archive: Archive) -> Archive:
+    archive.upsert([FULL, PLAIN, *ANSWERS, *LINKS, *QUERIES, *JUDGED])
+    archive.set_meta(name="eggs", language="en")
+    return archive
 
 
 def lines(path: Path) -> list[dict]:

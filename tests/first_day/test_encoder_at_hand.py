@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -158,6 +161,15 @@ def test_the_background_process_builds_what_is_active(tmp_path):
     wait_for(lambda: list((tmp_path / "archive" / FOLDER).glob(f"*{ABSTENTION_SUFFIX}")))  # the last file it writes
     with Archive.open(tmp_path / "archive") as archive:
         assert all(index.change for index in rankers.create(None, {}, archive).indexes(archive.view()))
+
+
+def test_the_background_process_yields_to_other_sessions():
+    code = f"from {interim.__name__} import lower_priority; lower_priority(7)\n" + (
+        "import os, pathlib; group = pathlib.Path('/proc/self/autogroup')\n"
+        "print(os.getpriority(os.PRIO_PROCESS, 0), group.read_text() if group.exists() else 'nice 7')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True)
+    assert re.fullmatch(r"7 .*nice 7\n*", run.stdout), run.stdout + run.stderr
 
 
 def test_other_weights_are_refused(at_hand):

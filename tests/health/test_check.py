@@ -1,7 +1,5 @@
 """Each check finds what it is for, with counts and examples worked out by hand."""
 
-from pathlib import Path
-
 import pytest
 
 from askalike.core.errors import SettingsError
@@ -10,13 +8,6 @@ from askalike.health.boilerplate import extract_mark, extract_opening, merge_ngr
 from askalike.health.checks import CHECKS, run_checks
 from askalike.health.texts import normalise_title
 from askalike.store import Archive
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.set_meta(language="en")
-        yield archive
 
 
 def run_check(archive, name):

@@ -1,7 +1,6 @@
 """Each check for leaks finds what it is for, and nothing else."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,13 +12,6 @@ from askalike.health.leaks import NEAR_DUPLICATE_JACCARD, NearDuplicateIndex
 from askalike.labels.partitions import create_partition
 from askalike.readers import import_archive
 from askalike.store import Archive
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.set_meta(language="en")
-        yield archive
 
 
 def run_check(archive, name):

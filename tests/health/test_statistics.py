@@ -1,19 +1,8 @@
 """What `info` counts, worked out by hand."""
 
-from pathlib import Path
-
-import pytest
-
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
-from askalike.store import Archive
 from askalike.store.statistics import sample_answers, sample_questions
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        yield archive
 
 
 def begin_import(archive, source, finished_at, rejected):

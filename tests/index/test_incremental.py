@@ -13,7 +13,7 @@ from askalike.index.lexical import builder as build
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
-from askalike.index.lexical.terms import mark_terms
+from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import DocAttributes
 from random_examples import examples
 
@@ -24,13 +24,19 @@ MARKED = [*WORDS, *mark_terms(WORDS, 1), *mark_terms(WORDS, 2)]
 """Words in three fields; in an index of one field, the marked ones are just other terms."""
 
 terms = st.lists(st.sampled_from(MARKED), max_size=9)
-phrasings = st.lists(terms, min_size=1, max_size=4).map(lambda texts: list(enumerate(texts)))
-changes = st.lists(
-    st.tuples(st.dictionaries(NUMBERS, phrasings, max_size=8), st.sets(NUMBERS, max_size=5), st.booleans()),
-    min_size=1,
-    max_size=9,
-)
-layouts = st.sampled_from([(False, 1), (True, 1), (False, 3), (True, 3)])
+some_words = st.lists(st.sampled_from(WORDS), max_size=4)
+two_alike = some_words.map(lambda words: [*words, *mark_terms(words, 1)])
+all_alike = two_alike.map(lambda own: [*own, *mark_terms(map(word_of, own[len(own) // 2 :]), 2)])
+
+
+def phrasings_of(terms):
+    return st.lists(terms, min_size=1, max_size=4).map(lambda texts: list(enumerate(texts)))
+
+
+phrasings = phrasings_of(terms)
+added = st.one_of(*(st.dictionaries(NUMBERS, phrasings_of(own), max_size=8) for own in (terms, two_alike, all_alike)))
+changes = st.lists(st.tuples(added, st.sets(NUMBERS, max_size=5), st.booleans()), min_size=1, max_size=9)
+layouts = st.sampled_from([(False, 1), (True, 1), (False, 3), (True, 3)])  # with 2, third fields are not words
 weightings = st.sampled_from([(), (2.0, 0.5, 1.0)])
 queries = st.lists(
     st.builds(

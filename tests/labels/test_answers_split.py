@@ -14,16 +14,15 @@ TYPES = ("symptoms", "treatment", "causes", "outlook")
 
 
 @pytest.fixture
-def archive(tmp_path):
+def archive(archive):
     questions = [
         Question(f"{focus}-{kind}", f"What are the {kind} of {focus}?", category=focus, tags=(kind,))
         for focus in FOCI
         for kind in TYPES
     ]
     answers = [Answer(f"a-{q.id}", q.id, f"{q.category}: {q.tags[0]} differ") for q in questions]
-    with Archive.create(tmp_path / "a") as made:
-        made.upsert([*questions, *answers])
-        yield made
+    archive.upsert([*questions, *answers])
+    return archive
 
 
 def test_every_question_with_an_answer_is_a_query(archive):

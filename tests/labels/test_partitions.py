@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -12,17 +11,18 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question
 from askalike.labels.partitions import create_partition, get_partition, list_partitions
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
-from askalike.labels.splitters import ClusterSplitter, FoldSplitter, SplitQuery, TimeSplitter
+from askalike.labels.splitters import (
+    ClusterSplitter,
+    FoldSplitter,
+    SplitQuery,
+    TimeSplitter,
+    assign_folds,
+    clusters_from_qrels,
+)
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, connected_components, read_labels
 from random_examples import examples
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        yield archive
 
 
 def fill(archive: Archive, clusters: int = 20) -> None:
@@ -37,25 +37,6 @@ def fill(archive: Archive, clusters: int = 20) -> None:
 def clusters_of(archive: Archive, name: str) -> set[str]:
     clusters = Clusters.read(archive)
     return {clusters.cluster_of(label.text_id) for label in read_labels(archive, name)}
-
-
-def test_components_are_named_by_their_least_node():
-    assert connected_components([("d", "c"), ("b", "c"), ("x", "y"), ("z", "z")]) == {
-        "b": "b",
-        "c": "b",
-        "d": "b",
-        "x": "x",
-        "y": "x",
-        "z": "z",
-    }
-
-
-@given(st.lists(st.tuples(st.integers(0, 30).map(str), st.integers(0, 30).map(str)), max_size=60), st.randoms())
-def test_components_do_not_depend_on_the_order_of_links(edges, order):
-    found = connected_components(edges)
-    shuffled = [tuple(order.sample(edge, 2)) for edge in order.sample(edges, len(edges))]
-    assert connected_components(shuffled) == found
-    assert all(found[a] == found[b] for a, b in edges)
 
 
 SPLITTERS = st.one_of(
@@ -292,3 +273,43 @@ def test_titles_with_given_clusters(shared_data, tmp_path):
         sets = [clusters_of(archive, name) for name in ("cluster/train", "cluster/dev", "cluster/test", "dev")]
         assert len(set.union(*sets)) == sum(map(len, sets))
         assert json.loads(json.dumps(partition.settings)) == {"shares": [0.8, 0.1, 0.1], "seed": 0}
+
+
+IDS = st.sampled_from("abcdefgh")
+PAIRS = st.lists(st.tuples(IDS, IDS))
+
+
+def closure(pairs):
+    """Each id's cluster by repeating until nothing changes."""
+    reach = {id: {id} for pair in pairs for id in pair}
+    changed = True
+    while changed:
+        changed = False
+        for a, b in pairs:
+            both = reach[a] | reach[b]
+            for id in both:
+                changed |= reach[id] != both
+                reach[id] = both
+    return reach
+
+
+@given(PAIRS)
+def test_a_chain_of_pairs_joins_and_nothing_else_does(pairs):
+    found = connected_components(pairs)
+    assert found == {id: min(members) for id, members in closure(pairs).items()}
+
+
+def test_a_query_belongs_with_what_is_relevant_to_it_and_not_with_what_is_not():
+    qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 1}, "q3": {"d1": 2}, "q4": {}}
+    assert clusters_from_qrels(qrels) == {"q1": "d1", "d1": "d1", "q3": "d1", "q2": "d2", "d2": "d2", "q4": "q4"}
+
+
+@given(PAIRS, st.integers(1, 4), st.integers(0, 3))
+def test_folds_hold_every_query_once_and_clusters_whole(pairs, k, seed):
+    cluster_of = connected_components(pairs)
+    parts = assign_folds(cluster_of, cluster_of, k, seed)
+    assert len(parts) == k
+    assert sorted(q for part in parts for q in part) == sorted(cluster_of)
+    clusters = [{cluster_of[q] for q in part} for part in parts]
+    assert sum(map(len, clusters)) == len(set(cluster_of.values()))
+    assert parts == assign_folds(cluster_of, cluster_of, k, seed)

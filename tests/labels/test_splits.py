@@ -1,7 +1,5 @@
 """Given and derived splits: names, order, ids, relevance, candidates."""
 
-from pathlib import Path
-
 import pytest
 
 from askalike import rankers
@@ -22,10 +20,9 @@ from askalike.store.labels import imported_splits
 
 
 @pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(str(n), f"question {n}") for n in (3, 1, 2, 10))
-        yield archive
+def archive(archive):
+    archive.upsert(Question(str(n), f"question {n}") for n in (3, 1, 2, 10))
+    return archive
 
 
 def test_an_archive_without_labels_has_no_split(archive):

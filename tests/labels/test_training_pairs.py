@@ -1,14 +1,13 @@
 """Training signals: what each yields, the clusters of pairs, and that no hidden label is among them."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import askalike
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, Split, TrainingPair
+from askalike.labels.learned import collect_learned
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
@@ -16,12 +15,6 @@ from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, read_labels
 from random_examples import examples
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        yield archive
 
 
 def ids(found) -> list[tuple[str, str, str]]:
@@ -198,3 +191,10 @@ def test_a_real_community_hides_what_is_measured(shared_data, tmp_path):
         assert revealed(archive, hidden) == []
         assert revealed(archive, []) == []
         assert all(p.cluster for p in training_pairs(archive.training_view(["duplicates"]), ["related"]))
+
+
+def test_a_dev_query_that_finds_its_own_question_is_no_label():
+    """Titles that find their bodies choose among epochs, and say nothing of what asks the same."""
+    queries = {id: Question(id, id) for id in "abc"}
+    dev = Split(queries, {"a": {"a": 1}, "b": {"b": 1, "d": 1}, "c": {"c": 1}})
+    assert collect_learned((), dev, dev_ranks_answers=False).duplicates == {"b", "d"}

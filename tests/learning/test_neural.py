@@ -20,6 +20,7 @@ def parts(encoder, texts):
     return [p.values if isinstance(p.values, np.ndarray) else p.values.toarray() for p in vectors.parts]
 
 
+LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals": "duplicates", "training.epochs": 1}
 TEXTS = [
     Question("x", "how do I cook rice"),
     Question("y", "", "a body alone"),
@@ -104,8 +105,9 @@ def test_fit_learns_once(archive):
     assert fitted.fit(archive.training_view(())) is fitted
 
 
-def test_an_interrupted_run_is_resumed(archive):
-    recipe = Recipe.read("bow_cnn", TINY)
+@pytest.mark.parametrize("name", ["bow_cnn", "dssm_writer"])
+def test_an_interrupted_run_is_resumed(archive, name):
+    recipe = Recipe.read(name, TINY if name == "bow_cnn" else LSTM | {"latent": 6, "writer": 16, "training.epochs": 3})
 
     class Stopped(Exception):
         pass
@@ -147,9 +149,6 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
     reason = rankers.explain_ids(searcher, Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
-
-
-LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals": "duplicates", "training.epochs": 1}
 
 
 def test_skipgram_reads_answers_too(archive):

@@ -78,12 +78,9 @@ def test_unknown_settings_are_named(values, message):
         Recipe.read("cnn", values)
 
 
-def test_the_siamese_lstm_learns_from_its_batch_and_the_drafts_way_has_a_name():
-    ours, drafts = Recipe.read("siamese_lstm"), Recipe.read("siamese_lstm_paper")
-    assert (ours.loss_name, ours.negatives.in_batch, ours.negatives.random) == ("multiple_negatives", True, 0)
-    assert (drafts.loss_name, drafts.negatives.in_batch, drafts.negatives.random) == ("contrastive", False, 1)
-    assert (ours.embeddings.init_std, drafts.embeddings.init_std) == (1, 0)
-    assert Recipe.read("siamese_lstm_topics").loss_name == "multiple_negatives"
+def test_several_devices_have_batches_of_their_own():
+    with pytest.raises(SettingsError, match="accumulate is for one process"):
+        Recipe.read("bow_cnn", {"training.accumulate": 2, "training.devices": 2})
 
 
 def test_balanced_clusters_need_a_number_of_pairs():
@@ -121,17 +118,18 @@ def test_a_recipe_of_another_ones_network_keeps_its_loss():
     assert Recipe.read("dssm_writer", {"loss": "triplet"}).loss_name == "triplet"
 
 
-def test_the_dssm_learns_from_the_semi_hard_answer_and_the_paper_s_from_all_within_the_margin():
-    ours, paper = Recipe.read("dssm"), Recipe.read("dssm_paper")
-    assert (ours.loss_name, ours.loss.over, ours.loss.margin) == ("triplet", "semi_hard", 10)
-    assert (paper.loss_name, paper.loss.over, paper.loss.margin) == ("triplet", "violated", 10)
-
-
 @pytest.mark.parametrize("network", ["dssm", "dssm_writer", "hierarchical_lstm", "siamese_lstm", "scqa"])
 def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
     ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
     assert ours.loss_name == ("triplet" if network == "dssm" else "multiple_negatives")
-    assert ours.negatives.in_batch
+    assert (ours.negatives.in_batch, ours.negatives.random) == (True, 0)
     assert ours.embeddings.init_std == (0.0 if network == "scqa" else 1.0)
     assert (paper.negatives.in_batch, paper.negatives.random, paper.negatives.sides) == (False, 1, "query")
     assert (paper.loss_name, paper.embeddings.init_std) == ("triplet" if "dssm" in network else "contrastive", 0.0)
+
+
+def test_the_dssm_learns_from_the_semi_hard_answer_and_the_paper_s_from_all_within_the_margin():
+    ours, paper = Recipe.read("dssm"), Recipe.read("dssm_paper")
+    assert (ours.loss.over, ours.loss.margin) == ("semi_hard", 10)
+    assert (paper.loss.over, paper.loss.margin) == ("violated", 10)
+    assert (paper.network.dim, paper.network.latent, paper.network.metric) == (512, 256, "euclidean")

@@ -67,20 +67,36 @@ def test_an_irrelevant_pair_is_learned_by_itself(pairs, tmp_path):
     assert epochs[-1].loss < epochs[0].loss
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lazy_adam"])
-def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
-    jobs = [job_of(pairs, tmp_path / str(n), optimizer=optimizer) for n in range(2)]
+DROPOUT = {"network": "lstm", "sizes": {"dim": 8, "hidden": 6, "dropout": 0.3}}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [("sgd", {}), ("adam", {"accumulate": 3} | DROPOUT), ("adagrad", {}), ("lazy_adam", {"accumulate": 3})],
+)
+def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer, options):
+    seeds = (1, 1, 2)
+    jobs = [job_of(pairs, tmp_path / str(n), optimizer=optimizer, seed=s, **options) for n, s in enumerate(seeds)]
     for job in jobs:
         train(job)
-    assert_same(weights(jobs[0].network), weights(jobs[1].network))
-    other = job_of(pairs, tmp_path / "other", optimizer=optimizer, seed=2)
-    train(other)
-    assert not torch.equal(other.network.convolution.weight, jobs[0].network.convolution.weight)
+    first, second, other = (weights(job.network) for job in jobs)
+    assert_same(first, second)
+    assert any(not torch.equal(tensor, other[name]) for name, tensor in first.items())
+
+
+def test_the_batches_of_a_step_learn_as_one_batch_of_their_pairs(pairs, tmp_path):
+    options = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2}
+    whole = job_of(pairs, tmp_path / "whole", batch_size=len(pairs), **options)
+    parts = job_of(pairs, tmp_path / "parts", batch_size=len(pairs) // 4, accumulate=4, **options)
+    one, four = train(whole), train(parts)
+    assert four[0].loss == pytest.approx(one[0].loss, rel=1e-5)
+    torch.testing.assert_close(weights(parts.network), weights(whole.network))
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw", "lazy_adam"])
 def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer):
-    whole = job_of(pairs, tmp_path / "whole", optimizer=optimizer, schedule="linear", epochs=4)
+    options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
+    whole = job_of(pairs, tmp_path / "whole", **options)
     train(whole)
 
     class Stopped(Exception):
@@ -90,7 +106,6 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer
         if progress.epoch == 3 and progress.value is None:
             raise Stopped
 
-    options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
     with pytest.raises(Stopped):
         train(job_of(pairs, tmp_path / "cut", report=stop, **options))
     assert len(read_history(tmp_path / "cut", "one")) == 2
@@ -258,7 +273,7 @@ SIZES = {"cnn": {"units": 12}, "lstm": {"hidden": 6}, "siamese_lstm": {"hidden":
 def test_word_vectors_stay_as_they_are_without_train_words(pairs, tmp_path, network):
     sizes = {"dim": 8, "train_words": False} | SIZES[network]
     job = job_of(pairs, tmp_path, network=network, loss="multiple_negatives", sizes=sizes, epochs=1)
-    before = {name: tensor.clone() for name, tensor in job.network.state_dict().items()}
+    before = weights(job.network)
     train(job)
     after = job.network.state_dict()
     words = next(n for n, p in job.network.named_parameters() if p is job.network.word_embedding.weight)

@@ -5,11 +5,13 @@ import threading
 import pytest
 
 from askalike import Answer, Archive, ArchiveError, Link, Question
-from askalike.moderation.drafts import find_drafts
+from askalike.moderation.drafts import find_drafts, find_groups
 from askalike.rankers import create
 from askalike.search.engine import LocalEngine
 from askalike.store import AlreadyDecidedError
+from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
 from askalike.store.drafts import Draft, accept_draft, add_drafts, list_drafts, reject_draft
+from commands import askalike
 
 
 @pytest.fixture
@@ -133,3 +135,41 @@ def test_search_shows_an_accepted_draft_instead_of_its_sources(archive) -> None:
     hits = [hit.question for hit in engine.search("Renew library card", 10)]
     assert (hits[0].id, [hit.title for hit in hits].count("Renew library card")) == (question.id, 1)
     assert {"1", "2", "3"}.isdisjoint(hit.id for hit in hits)
+
+
+def test_a_long_answer_of_a_draft_is_cut_between_words_and_says_so(archive) -> None:
+    archive.upsert([Answer("2a", "2", f"<p>{'Ask at the desk. ' * 40}</p>", "html", votes=7)])
+    answer, _ = [line for line in askalike("drafts", archive.path).stdout.splitlines() if "answer: " in line]
+    assert answer.startswith("    answer: Ask at the desk.")
+    assert answer.removesuffix("…").split()[-1] in {"Ask", "at", "the", "desk."}
+    assert answer.endswith("…")
+
+
+@pytest.fixture
+def groups(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([
+            Question("1", "How much is a new card?", accepted_answer_id="1a"), Question("2", "Fee for a lost card"),
+            Question("3", "May dogs come in?"), Question("4", "may dogs come in? "), Question("5", "When do you open?"),
+            Question("6", "Opening hours", accepted_answer_id="6a"), Question("7", "Is there tea?"),
+            Answer("1a", "1", "<p>A new card costs <b>5</b> euros.</p>", "html"),
+            Answer("2a", "2", "A new card costs 8 euros."),
+            Answer("3a", "3", "Dogs may come in."), Answer("4a", "4", "Dogs may not come in."),
+            Answer("5a", "5", "The library opens at nine."), Answer("6a", "6", "The library opens at 10."),
+            Answer("7a", "7", "We serve tea on Mondays."), Answer("7b", "7", "We serve tea on Fridays."),
+        ])  # fmt: skip
+        archive.upsert([Link("2", "1")])
+        yield archive
+
+
+def test_find_groups_with_proposals_until_rejected(groups) -> None:
+    assert find_groups(groups) == [["1", "2"], ["3", "4"]]
+    add_proposals(groups, [
+        CandidatePair("5", "6", 0.95, 1.0, "bm25"), CandidatePair("7", "1", 0.8, 1.0, "bm25"),
+        CandidatePair("7", "3", None, 9.0, "bm25"),
+    ])  # fmt: skip
+    assert find_groups(groups) == [["1", "2"], ["3", "4"], ["5", "6"]]
+    assert find_drafts(groups) == 2
+    assert {draft.source_ids for draft in list_drafts(groups)} == {("1", "2"), ("6", "5")}
+    decide_proposal(groups, 1, "reject")
+    assert find_groups(groups) == [["1", "2"], ["3", "4"]]

@@ -94,6 +94,8 @@ def test_without_gaps_nothing_is_said_of_queries(tmp_path):
 
 def test_the_command(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "chess club")
+    for verdict in ("none_of_these", "posted_anyway"):
+        insert_feedback(archive, LoggedQuery("chess club", "", ("1",), "bm25"), verdict, None)
 
     def cli(*arguments):
         done = askalike("gaps", archive.path, *arguments)
@@ -102,7 +104,8 @@ def test_the_command(archive):
 
     assert cli("--ignored") == "no ignored gaps\n"
     assert "    2  Where can I park my boat?\n" in cli()
-    boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]
+    assert "1 × no helpful hit, 1 × found nothing, 1 × asked anyway" in cli()
+    _, boats = json.loads(cli("--json", "-k", "2"))["gaps"]
     assert (boats["count"], boats["reasons"]) == (2, {"nothing": 2})
     assert "boat" not in cli("--ignore", boats["id"])
     assert "boat" in cli("--ignored")

@@ -1,8 +1,10 @@
 """Addresses of clusters, and what is said where there is none."""
 
-import http.server
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opensearch.nodes import free_port
@@ -33,18 +35,38 @@ def test_a_refused_address_does_not_show_the_password():
     assert "secret" not in str(raised.value)
 
 
-def test_nothing_listens_there():
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+@pytest.fixture
+def client():
+    """Skips the test where there is no client of clusters."""
+    return pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+
+
+def test_nothing_listens_there(client):
     with pytest.raises(EngineError, match="no node answers .*is it running"):
         connect(f"http://127.0.0.1:{free_port()}")
 
 
-class _Site(http.server.BaseHTTPRequestHandler):
-    status, body = 200, b"<html>Welcome</html>"
+@contextmanager
+def connected(*sites: type[BaseHTTPRequestHandler]) -> Iterator[OpenSearchConnection]:
+    """Serve these sites as the nodes of a cluster; yield a connection to it."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), site)) for site in sites]
+        for server in servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            stack.callback(server.shutdown)
+        nodes = ",".join(f"127.0.0.1:{server.server_port}" for server in servers)
+        yield OpenSearchConnection(OpenSearchAddress.parse(f"http://{nodes}"))
+
+
+VERSION = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
+
+
+class _Site(BaseHTTPRequestHandler):
+    status, kind, body = 200, "text/plain", b"<html>Welcome</html>"
 
     def do_GET(self) -> None:
         self.send_response(self.status)
-        self.send_header("content-type", "application/json" if self.status != 200 else "text/plain")
+        self.send_header("content-type", self.kind)
         self.end_headers()
         self.wfile.write(self.body)
 
@@ -53,43 +75,44 @@ class _Site(http.server.BaseHTTPRequestHandler):
 
 
 class _LockedSite(_Site):
-    status, body = 401, b"{}"
+    status, kind, body = 401, "application/json", b"{}"
 
 
-VERSION = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
+class _Healthy(_Site):
+    """A node that answers everything with its version."""
+
+    status, kind, body = 201, "application/json", json.dumps(VERSION).encode()
 
 
-class _NodeThatLosesAnother(_Site):
+@pytest.mark.parametrize(
+    ("site", "problem"),
+    [(_Site, "not an OpenSearch cluster|the answer is not from"), (_LockedSite, "user or password is wrong")],
+)
+def test_something_else_answers(client, site, problem):
+    with pytest.raises(EngineError, match=problem), connected(site):
+        pass
+
+
+class _NodeThatLosesAnother(_Healthy):
     """A node that knows its version, and then has lost another node once."""
 
     lost = False
 
     def do_GET(self) -> None:
-        if self.path == "/":
-            answer = VERSION
-        elif not type(self).lost:
+        if self.path != "/" and not type(self).lost:
             type(self).lost, self.status = True, 500
-            answer = {"error": {"type": "node_disconnected_exception", "reason": "[node3] disconnected"}, "status": 500}
-        else:
-            answer = {"found": True}
-        self.body = json.dumps(answer).encode()
-        self.send_response(self.status)
-        self.send_header("content-type", "application/json")
-        self.end_headers()
-        self.wfile.write(self.body)
+            error = {"type": "node_disconnected_exception", "reason": "[node3] disconnected"}
+            self.body = json.dumps({"error": error, "status": 500}).encode()
+        super().do_GET()
 
 
-def test_a_request_is_sent_again_where_a_node_has_lost_another():
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatLosesAnother) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
-        assert connection.request("GET", "/index/_doc/state") == {"found": True}
-        assert _NodeThatLosesAnother.lost
-        server.shutdown()
+def test_a_request_is_sent_again_where_a_node_has_lost_another(client):
+    with connected(_NodeThatLosesAnother) as connection:
+        assert connection.request("GET", "/index/_doc/state") == VERSION
+    assert _NodeThatLosesAnother.lost
 
 
-class _NodeThatBreaksOff(_Site):
+class _NodeThatBreaksOff(_Healthy):
     """A node that knows its version, and then ends the connection once within the head of an answer."""
 
     broken = False
@@ -99,44 +122,35 @@ class _NodeThatBreaksOff(_Site):
             type(self).broken = True
             self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-ty")
             return
-        self.status, self.body = 201, json.dumps(VERSION).encode()
         super().do_GET()
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again():
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatBreaksOff) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+def test_an_answer_that_breaks_off_is_asked_for_again(client):
+    with connected(_NodeThatBreaksOff) as connection:
         assert connection.request("GET", "/index/_doc/state") == VERSION
-        assert _NodeThatBreaksOff.broken
-        server.shutdown()
+    assert _NodeThatBreaksOff.broken
 
 
-class _NodeBehindAPage(_Site):
+class _NodeBehindAPage(_Healthy):
     """A node that knows its version; then a proxy answers with a page."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "application/json" if self.path == "/" else "text/plain")
-        self.end_headers()
-        self.wfile.write(json.dumps(VERSION).encode() if self.path == "/" else b"Please log in")
+        if self.path != "/":
+            self.status, self.kind, self.body = 200, "text/plain", b"Please log in"
+        super().do_GET()
 
 
-def test_a_page_instead_of_an_answer_is_named():
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeBehindAPage) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
-        with pytest.raises(EngineError, match="the answer is not from OpenSearch .*Please log in"):
-            connection.request("GET", "/index/_doc/state")
-        server.shutdown()
+def test_a_page_instead_of_an_answer_is_named(client):
+    with (
+        connected(_NodeBehindAPage) as connection,
+        pytest.raises(EngineError, match="the answer is not from OpenSearch .*Please log in"),
+    ):
+        connection.request("GET", "/index/_doc/state")
 
 
-class _NodeThatRefusesFirst(_Site):
+class _NodeThatRefusesFirst(_Healthy):
     """A node that refuses the first bulk request's document, with the status `refusal`."""
 
-    status, body = 201, json.dumps(VERSION).encode()
     refusal, bodies = 0, list[bytes]()
 
     def do_POST(self) -> None:
@@ -148,21 +162,13 @@ class _NodeThatRefusesFirst(_Site):
 
 
 @pytest.mark.parametrize("refusal", [404, 429, 503])
-def test_documents_are_sent_again_that_a_node_cannot_take_now(refusal):
+def test_documents_are_sent_again_that_a_node_cannot_take_now(client, refusal):
     """404: it has not heard of a new index yet. 429: its queues are full."""
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
     node = type("_Node", (_NodeThatRefusesFirst,), {"refusal": refusal, "bodies": []})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), node) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+    with connected(node) as connection:
         connection.bulk("desk", [({"index": {"_id": "1-0"}}, {"docid": 1})])
-        server.shutdown()
     assert len(node.bodies) == 2
     assert node.bodies[0] == node.bodies[1]
-
-
-class _Healthy(_Site):
-    status, body = 201, json.dumps(VERSION).encode()
 
 
 class _Waiting(_Healthy):
@@ -177,34 +183,10 @@ class _Waiting(_Healthy):
         super().do_GET()
 
 
-def test_a_read_that_a_node_does_not_answer_is_sent_to_the_next():
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with (
-        http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Waiting) as waiting,
-        http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Healthy) as healthy,
-    ):
-        servers = waiting, healthy
-        for server in servers:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-        nodes = ",".join(f"127.0.0.1:{server.server_port}" for server in servers)
-        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://{nodes}"))
+def test_a_read_that_a_node_does_not_answer_is_sent_to_the_next(client):
+    with connected(_Waiting, _Healthy) as connection:
         try:
             while not _Waiting.asked.is_set():  # nodes are asked in turn
                 assert connection.request("GET", "/index/_doc/state") == VERSION
         finally:
             _Waiting.over.set()
-            for server in servers:
-                server.shutdown()
-
-
-@pytest.mark.parametrize(
-    ("site", "problem"),
-    [(_Site, "not an OpenSearch cluster|the answer is not from"), (_LockedSite, "user or password is wrong")],
-)
-def test_something_else_answers(site, problem):
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with pytest.raises(EngineError, match=problem):
-            OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
-        server.shutdown()

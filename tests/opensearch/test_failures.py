@@ -1,11 +1,9 @@
 """Nodes that are killed, cut off, or out of space, under load: nothing fails after retries, nothing is lost."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 from opensearch.jars import NoClusterError
-from opensearch.load import Load, find_samovars, health, manager_index
+from opensearch.load import Load, find_samovars, health, manager_index, operators_settings
+from opensearch.load import make_archive as write_archive
 from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
@@ -20,14 +18,6 @@ from askalike.store import Archive
 pytestmark = pytest.mark.long
 
 MIN_TIMEOUT_S = 400.0
-OPERATORS = Path(__file__).parents[2] / "docs" / "operators" / "docker-compose.yml"
-
-
-def settings_for_operators() -> dict[str, str]:
-    """What the documentation's cluster does about nodes that do not answer."""
-    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
-    settings = yaml.safe_load(OPERATORS.read_text())["services"]["opensearch-1"]["environment"]
-    return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +37,7 @@ def make_archive(tmp_path):
     opened = []
 
     def make(url):
-        with Archive.create(tmp_path / "desk") as made:
-            made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(200))
-        archive = Archive.open(tmp_path / "desk", url)
+        archive = Archive.open(write_archive(tmp_path / "desk", 200), url)
         opened.append(archive)
         rankers.create("bm25").build(archive.view())
         wait_for(lambda: health(url.removeprefix("opensearch+")) == "green")
@@ -104,8 +92,9 @@ def test_all_nodes_gone_and_back(cluster, make_archive, monkeypatch):
 
 @pytest.mark.parametrize("which", ["the manager", "another node"])
 def test_a_node_that_the_network_cuts_off_fails_nothing(make_archive, which):
+    pytest.importorskip("yaml", reason="needs PyYAML")
     try:
-        with open_network(3) as network, Cluster(settings=settings_for_operators(), places=network.places) as cluster:
+        with open_network(3) as network, Cluster(settings=operators_settings(), places=network.places) as cluster:
             init_cluster(cluster.url, shards=1, replicas=2)
             archive = make_archive(f"opensearch+{cluster.url}?timeout=5")
             victim = (manager_index(cluster.url, 3) + (which != "the manager")) % 3
@@ -121,23 +110,7 @@ def test_a_node_that_the_network_cuts_off_fails_nothing(make_archive, which):
         pytest.skip(str(error))
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 64 MB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    try:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    if mounted.returncode:
-        pytest.skip(f"this process may not mount a small file system: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
+@pytest.mark.parametrize("small_disk", ["64m"], indirect=True)
 def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archive, monkeypatch):
     free = {"low": "16mb", "high": "12mb", "flood_stage": "8mb"}  # shares would also hold for the other node's disk
     settings = {f"cluster.routing.allocation.disk.watermark.{name}": size for name, size in free.items()}

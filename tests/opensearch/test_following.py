@@ -1,6 +1,7 @@
 """How a cluster follows an archive: bulk requests that are repeated, interrupted, or sent by two."""
 
 import pytest
+from opensearch.load import make_archive
 
 from askalike import rankers
 from askalike.core.errors import EngineError, SearchIndexError
@@ -15,9 +16,7 @@ opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opens
 
 @pytest.fixture
 def archive(cluster_url, tmp_path):
-    with Archive.create(tmp_path / "desk") as made:
-        made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(300))
-    with Archive.open(tmp_path / "desk", f"opensearch+{cluster_url}") as opened:
+    with Archive.open(make_archive(tmp_path / "desk", 300), f"opensearch+{cluster_url}") as opened:
         yield opened
 
 

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from opensearch.load import make_archive
 
 from askalike import rankers
 from askalike.core.types import Question
@@ -18,9 +19,7 @@ OLD, NEW = (StoredState("desk-000001", IndexState("f", change=change)) for chang
 
 @pytest.fixture
 def archive(cluster_url, tmp_path):
-    with Archive.create(tmp_path / "desk") as made:
-        made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(20))
-    with Archive.open(tmp_path / "desk", f"opensearch+{cluster_url}") as opened:
+    with Archive.open(make_archive(tmp_path / "desk", 20), f"opensearch+{cluster_url}") as opened:
         rankers.create("bm25").build(opened.view())
         yield opened
 

@@ -10,6 +10,7 @@ import threading
 from urllib.parse import urlsplit
 
 import pytest
+from opensearch.load import make_archive
 
 from askalike import rankers
 from askalike.core.errors import EngineError, SettingsError
@@ -91,10 +92,8 @@ def port(cluster_url, certificate):
 
 
 def test_an_archive_is_searched_over_tls_with_a_login(port, certificate, tmp_path):
-    with Archive.create(tmp_path / "desk") as made:
-        made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(5))
     address = f"https://{USER}:s%40cret@127.0.0.1:{port}?ca={certificate[0]}"
-    with Archive.open(tmp_path / "desk", f"opensearch+{address}") as archive:
+    with Archive.open(make_archive(tmp_path / "desk", 5), f"opensearch+{address}") as archive:
         searcher = rankers.open_current(rankers.create("bm25"), archive.view())
         assert len(rankers.rank(searcher, {"q": Question("q", "bread")}, 10)["q"]) == 5
 

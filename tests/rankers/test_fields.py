@@ -91,8 +91,13 @@ def test_the_vector_of_a_query_for_equal_fields_is_the_sum_of_its_halves():
     fields = FieldEncoder(LetterEncoder(), ("title", "text"), (1.0, 1.0))
     queries = fields.encode_queries([Question("q", "bed")])
     [document] = fields.encode_documents([Question("d", "bag")]).parts
-    merged = fields.merge_fields(queries).parts[0].values
+    merged = fields.unit_queries(queries)
     assert float(merged[0] @ document.values[0][: len(LETTERS)]) == pytest.approx(cosine("bed", "bag"), rel=1e-5)
+
+
+def test_vectors_compared_by_distance_are_no_unit_vectors():
+    fields = FieldEncoder(LetterEncoder("euclidean"), ("text",), (1.0,))
+    assert fields.unit_queries(fields.encode_queries([Question("q", "bed")])) is None
 
 
 def test_vectors_compared_by_distance_have_no_fields():

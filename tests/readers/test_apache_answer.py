@@ -6,13 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from imported import Importing, Refusing
+from imported import HttpSite, Importing, Refusing
 
 from askalike.core.errors import InputError
 from askalike.core.types import Link
@@ -22,37 +21,24 @@ from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
 Envelope = dict[str, Any]
 
 
-class Site:
-    """A site that answers from a table of responses; `requests` are those that it has had."""
+class Site(HttpSite):
+    """A site that answers from a table of responses."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.responses: dict[str, tuple[int, Any]] = {}
-        self.requests: list[str] = []
         self.failures: list[int] = []
         self.redirects: dict[str, str] = {}
-        site = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                parts = urlsplit(self.path)
-                asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
-                site.requests.append(self.path)
-                id, page = asked.get("id", asked.get("question_id", "")), asked.get("page", "")
-                key = f"{parts.path.rpartition('v1/')[2]} {id} {page}"
-                status, body = site.responses.get(key.rstrip(), (404, {"code": 404, "data": None}))
-                status = site.failures.pop() if site.failures else status
-                content = body if isinstance(body, bytes) else json.dumps(body).encode()
-                self.send_response(302 if key.rstrip() in site.redirects else status)
-                self.send_header("Location", site.redirects.get(key.rstrip(), ""))
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def respond(self, path: str) -> tuple[int, bytes, str]:
+        parts = urlsplit(path)
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        id, page = asked.get("id", asked.get("question_id", "")), asked.get("page", "")
+        key = f"{parts.path.rpartition('v1/')[2]} {id} {page}".rstrip()
+        status, body = self.responses.get(key, (404, {"code": 404, "data": None}))
+        status = self.failures.pop() if self.failures else status
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return 302 if key in self.redirects else status, content, self.redirects.get(key, "")
 
     def put(self, key: str, data: Any) -> None:
         self.responses[key] = 200, {"code": 200, "reason": "base.success", "msg": "Success.", "data": data}
@@ -67,10 +53,8 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    site = Site()
-    yield site
-    site.server.shutdown()
-    site.server.server_close()
+    with Site() as site:
+        yield site
 
 
 def question(id: str, title: str, **fields: Any) -> dict[str, Any]:
@@ -210,12 +194,10 @@ def test_a_site_that_never_answers_is_one_clear_error(
 
 
 def test_a_redirect_to_another_host_is_refused(site: Site, refused: Refusing, tmp_path: Path) -> None:
-    elsewhere = Site()
-    site.redirects["question/page  1"] = f"{elsewhere.address.replace('127.0.0.1', 'localhost')}/internal"
-    refused("answered 302", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
-    assert elsewhere.requests == []
-    elsewhere.server.shutdown()
-    elsewhere.server.server_close()
+    with Site() as elsewhere:
+        site.redirects["question/page  1"] = f"{elsewhere.address.replace('127.0.0.1', 'localhost')}/internal"
+        refused("answered 302", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
+        assert elsewhere.requests == []
 
 
 def test_a_response_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,12 @@
 """Pages with structured data (schema.org's FAQPage, QAPage, Question), saved, and from a site with a sitemap."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Importing, Refusing
+from imported import HttpSite, Importing, Refusing
 
 PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
 
@@ -140,30 +138,16 @@ def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path, p
     assert "Why?" in {q.title for q in imported("faq_pages", saved).questions.values()}
 
 
-class Site:
-    """A site with a sitemap of sitemaps; it counts what is asked of it."""
+class Site(HttpSite):
+    """A site with a sitemap of sitemaps."""
 
     def __init__(self) -> None:
-        self.requests: list[str] = []
+        super().__init__()
         self.pages: dict[str, str] = {}
         self.encoding = "utf-8"
-        site = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                site.requests.append(self.path)
-                text = site.pages.get(self.path)
-                content = (text or "").encode(site.encoding)
-                self.send_response(200 if text is not None else 404)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def respond(self, path: str) -> tuple[int, bytes, str]:
+        return 200 if path in self.pages else 404, self.pages.get(path, "").encode(self.encoding), ""
 
     def sitemap(self, path: str, *entries: tuple[str, str], kind: str = "url") -> None:
         inside = "".join(f"<{kind}><loc>{loc}</loc><lastmod>{date}</lastmod></{kind}>" for loc, date in entries)
@@ -172,10 +156,8 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    opened = Site()
-    yield opened
-    opened.server.shutdown()
-    opened.server.server_close()
+    with Site() as site:
+        yield site
 
 
 def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(

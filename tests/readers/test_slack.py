@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from imported import Refusing
 
 from askalike import Archive
 from askalike.core.errors import InputError, SettingsError
@@ -153,13 +154,11 @@ def test_an_export_without_users(export: Path, tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_exports_that_cannot_be_read(export: Path, tmp_path: Path, break_export, options, error, problem) -> None:
+def test_exports_that_cannot_be_read(export: Path, refused: Refusing, break_export, options, error, problem) -> None:
     break_export(export)
-    with pytest.raises(error, match=problem):
-        import_archive("slack", [export], tmp_path / "desk", options=options)
+    refused(problem, "slack", export, error=error, **options)
 
 
-def test_a_zip_is_to_be_unpacked_first(tmp_path: Path) -> None:
+def test_a_zip_is_to_be_unpacked_first(refused: Refusing, tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04")
-    with pytest.raises(InputError, match="is not a folder; unpack it"):
-        import_archive("slack", [tmp_path / "export.zip"], tmp_path / "desk")
+    refused("is not a folder; unpack it", "slack", tmp_path / "export.zip")

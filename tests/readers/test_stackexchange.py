@@ -4,7 +4,7 @@ from xml.sax.saxutils import quoteattr
 
 import py7zr
 import pytest
-from imported import Importing
+from imported import Importing, Refusing
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Link
@@ -176,51 +176,43 @@ def laughs() -> str:
         (b"<posts><row Id='&unknown;'/></posts>", r"undefined entity"),
     ],
 )
-def test_bad_xml_is_one_clear_error_and_leaves_nothing(tmp_path: Path, content: bytes, message: str) -> None:
+def test_bad_xml_is_one_clear_error_and_leaves_nothing(
+    refused: Refusing, tmp_path: Path, content: bytes, message: str
+) -> None:
     folder = dump(tmp_path / "site")
     (folder / "Posts.xml").write_bytes(content)
-    with pytest.raises(InputError, match=message) as error:
-        import_archive("stackexchange", [folder], tmp_path / "out")
-    assert "\n" not in str(error.value)
-    assert not (tmp_path / "out").exists()
+    refused(message, "stackexchange", folder)
 
 
 @pytest.mark.parametrize(
     ("encoding", "title"),
     [
-        ("gbk", "如何烤面包"),
-        ("big5", "如何烤麵包"),
-        ("shift_jis", "パンの表"),
-        ("euc-jp", "パンの表"),
-        ("euc-kr", "빵 굽기"),
+        ("gbk", "如何烤面包"), ("gb18030", "如何烤面包"), ("big5", "如何烤麵包"), ("shift_jis", "パンの表"),
+        ("euc-jp", "パンの表"), ("euc-kr", "빵 굽기"), ("utf-16", "Café"), ("latin-1", "Café"), ("cp1252", "Café"),
     ],
-)
-def test_dumps_in_chinese_japanese_and_korean_encodings_are_read(
+)  # fmt: skip
+def test_dumps_in_the_encoding_that_they_declare(
     imported: Importing, tmp_path: Path, encoding: str, title: str
 ) -> None:
     folder = dump(tmp_path / "dump")
     text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding).replace("Foam", title)
     (folder / "Posts.xml").write_bytes(text.encode(encoding))
-    assert any(title in q.title for q in imported("stackexchange", folder).questions.values())
+    assert imported("stackexchange", folder).questions["3"].title == f"{title} & more"
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "klingon", "base64", "idna", "gbk"])
-def test_an_encoding_that_cannot_be_read_is_one_line(tmp_path: Path, encoding: str) -> None:
+def test_an_encoding_that_cannot_be_read_is_one_line(refused: Refusing, tmp_path: Path, encoding: str) -> None:
     folder = dump(tmp_path / "dump")
     text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding)
     (folder / "Posts.xml").write_bytes(text.encode() + b"\xff\xff")
-    with pytest.raises(InputError) as error:
-        import_archive("stackexchange", [folder], tmp_path / "out")
-    assert "\n" not in str(error.value)
-    assert "Posts.xml" in str(error.value)
+    refused(r"Posts\.xml", "stackexchange", folder)
 
 
 @pytest.mark.parametrize("inside", ["<a>" * 10_000, "<a></a>" * 20_000])
-def test_a_row_of_very_many_elements_is_refused(tmp_path: Path, inside: str) -> None:
+def test_a_row_of_very_many_elements_is_refused(refused: Refusing, tmp_path: Path, inside: str) -> None:
     folder = dump(tmp_path / "dump")
     (folder / "Posts.xml").write_text(f"<posts><row Id='1'>{inside}</row></posts>", "utf-8")
-    with pytest.raises(InputError, match="over 32 levels or 10,000 elements"):
-        import_archive("stackexchange", [folder], tmp_path / "out")
+    refused("over 32 levels or 10,000 elements", "stackexchange", folder)
 
 
 def test_a_long_text_takes_linear_time() -> None:
@@ -229,14 +221,6 @@ def test_a_long_text_takes_linear_time() -> None:
         assert len(list(read_elements(SourceFiles(), Path("posts"), pieces, "row"))) == 1
 
     assert_linear(read)
-
-
-def test_other_encodings_that_xml_declares_are_read(imported: Importing, tmp_path: Path) -> None:
-    for encoding in ("utf-16", "latin-1", "cp1252", "gb18030"):
-        folder = dump(tmp_path / encoding)
-        text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding).replace("Foam", "Café")
-        (folder / "Posts.xml").write_bytes(text.encode(encoding))
-        assert imported("stackexchange", folder).questions["3"].title == "Café & more"
 
 
 def test_dumps_of_two_sites_are_two_imports(imported: Importing, tmp_path: Path) -> None:
@@ -256,12 +240,7 @@ def test_dumps_of_two_sites_are_two_imports(imported: Importing, tmp_path: Path)
         import_archive("stackexchange", two, tmp_path / "out", source="x")
 
 
-def test_paths_that_hold_no_dump(tmp_path: Path) -> None:
+def test_paths_that_hold_no_dump(refused: Refusing, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for paths, message in [
-        ([tmp_path / "empty"], "no Posts.xml in it"),
-        ([tmp_path / "gone"], "not there"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            import_archive("stackexchange", paths, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    refused("no Posts.xml in it", "stackexchange", tmp_path / "empty")
+    refused("not there", "stackexchange", tmp_path / "gone")

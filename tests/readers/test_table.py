@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Importing
+from imported import Importing, Refusing
 from openpyxl import Workbook
 
 from askalike.core.errors import InputError, SettingsError
@@ -124,10 +124,9 @@ def test_a_bare_carriage_return_rejects_its_row_alone(imported: Importing, tmp_p
     assert ["a carriage return in a field without quotes" in row for row in rejected] == [True, True]
 
 
-def test_a_file_of_carriage_returns_is_to_be_converted(tmp_path: Path) -> None:
+def test_a_file_of_carriage_returns_is_to_be_converted(refused: Refusing, tmp_path: Path) -> None:
     (tmp_path / "faq.csv").write_bytes(b"question,answer\rHow do I join?,yes\rWho?,no\r")
-    with pytest.raises(InputError, match=r"line 1: a carriage return .* convert the file: tr"):
-        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out")
+    refused("line 1: a carriage return .* convert the file: tr", "table", tmp_path / "faq.csv")
 
 
 def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
@@ -201,12 +200,6 @@ def test_bad_files_are_one_clear_error(
     assert "\n" not in str(error.value)
 
 
-def test_nothing_is_left_of_an_archive_without_questions(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        import_archive("table", [write(tmp_path / "a.csv", "question\n\n")], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_nuls_and_lone_surrogates_are_replaced(imported: Importing, tmp_path: Path) -> None:
     lines = [
         '{"question": "a\\u0000b\\ud800c", "answer": "x\\ud83d\\ude00"}',
@@ -240,12 +233,10 @@ def test_json_streams_through_tokenizer_of_any_size(imported: Importing, tmp_pat
     assert [len(q.body) for q in done.questions.values()] == [90_001 * (n % 3) for n in range(12)]
 
 
-def test_columns_are_checked_before_the_first_row_is_imported(tmp_path: Path) -> None:
+def test_columns_are_checked_before_the_first_row_is_imported(refused: Refusing, tmp_path: Path) -> None:
     rows = "".join(f"How do I mend part {n}?,Turn it.\n" for n in range(6_000))
     faq = write(tmp_path / "faq.csv", f"question,answer\n{rows}")
-    with pytest.raises(InputError, match=r"no column 'topik', which --category names; there are: question, answer"):
-        import_archive("table", [faq], tmp_path / "out", options={"category": "topik"}, language="en")
-    assert not (tmp_path / "out").exists()
+    refused("no column 'topik', which --category names; there are: question, answer", "table", faq, category="topik")
 
 
 def test_a_column_that_is_in_later_rows_of_json_is_there(imported: Importing, tmp_path: Path) -> None:
@@ -480,13 +471,9 @@ def test_an_excel_workbook(imported: Importing, tmp_path: Path) -> None:
     assert imported("table", renamed).summary.changes["questions"]["unchanged"] == 2
 
 
-def test_bad_workbooks_are_one_clear_error(tmp_path: Path) -> None:
+def test_bad_workbooks_are_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
     faq = workbook(tmp_path / "faq.xlsx", Eins=[["Frage"], ["Wo?"]], Zwei=[])
     (tmp_path / "cut.xlsx").write_bytes(faq.read_bytes()[:-500])
-    for path, options, message in [
-        (faq, {"sheet": "Drei"}, r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$"),
-        (faq, {"sheet": "Zwei"}, r"faq\.xlsx: is empty"),
-        (tmp_path / "cut.xlsx", {}, r"cut\.xlsx: is not an Excel workbook, or is damaged"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            import_archive("table", path, tmp_path / "out", options=options)
+    refused(r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$", "table", faq, sheet="Drei")
+    refused(r"faq\.xlsx: is empty", "table", faq, sheet="Zwei")
+    refused(r"cut\.xlsx: is not an Excel workbook, or is damaged", "table", tmp_path / "cut.xlsx")

@@ -12,7 +12,8 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Link, Question
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
-from askalike.replay.replay import replay, select_queries, wilson_interval
+from askalike.replay import report
+from askalike.replay.replay import replay, select_queries
 from askalike.replay.report import group_into_periods, quarter_name, write_replay
 from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
@@ -63,7 +64,6 @@ def test_only_older_originals_count_and_the_others_are_counted(kitchen):
     selection = select_queries(kitchen, "2012-01-01")
     assert selection.originals == {"copy": ["old"], "late": ["rice"]}
     assert (selection.newer_links, selection.undated_links) == (2, 2)
-    assert selection.qrels == {"copy": {"old": 1}, "late": {"rice": 1}}
 
 
 def test_what_did_not_exist_is_not_found(kitchen):
@@ -142,12 +142,6 @@ def test_a_date_that_is_none_is_a_clear_error(kitchen):
         replay(kitchen, {"bm25": {}}, "yesterday")
 
 
-def test_wilson_as_in_the_books():
-    assert [round(100 * bound) for bound in wilson_interval(121, 193)] == [56, 69]
-    assert wilson_interval(0, 10)[0] == 0.0
-    assert wilson_interval(0, 10)[1] == pytest.approx(0.2775, abs=1e-4)
-
-
 def test_quarters_are_joined_until_there_is_enough(forum):
     result = replay(forum, {"bm25": {}}, "2012-03-01")
     parts = group_into_periods([(str(q.created_at), q.id) for q in result.selection.queries], min_queries=8)
@@ -161,16 +155,24 @@ def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
     written = write_replay(result, tmp_path / "out" / "folder")
     assert [p.name for p in written] == ["replay.json", "replay.svg", "qrels.txt", "run-bm25.trec", "run-tfidf.trec"]
     record = json.loads(written[0].read_text())
-    assert record["rankers"][0]["found"] == result.results[0].n_found
+    assert record["rankers"][0]["found"] == result.results[0].found.count
     assert record["queries"][0]["ranks"] == {"bm25": record["queries"][0]["ranks"]["bm25"],
                                            "tfidf": record["queries"][0]["ranks"]["tfidf"]}  # fmt: skip
     assert "today's wording" in record["remark"]
     assert ElementTree.parse(written[1]).getroot().tag.endswith("svg")
-    assert read_qrels(written[2]) == result.selection.qrels
+    originals = result.selection.originals
+    assert read_qrels(written[2]) == {query: dict.fromkeys(ids, 1) for query, ids in originals.items()}
     assert list(read_run(written[3])) == [q for q in result.results[0].run if len(result.results[0].run[q])]
     before = written[1].read_bytes()
     write_replay(result, tmp_path / "out" / "folder")
     assert written[1].read_bytes() == before
+
+
+def test_without_matplotlib_the_folder_has_no_plot(forum, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "can_plot", lambda: False)
+    written = write_replay(replay(forum, {"bm25": {}}, "2012-03-01"), tmp_path)
+    assert [p.name for p in written] == ["replay.json", "qrels.txt", "run.trec"]
+    assert {p.name for p in tmp_path.iterdir()} == {p.name for p in written}
 
 
 def searched(monkeypatch):

@@ -24,24 +24,24 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return index(path)
 
 
+@pytest.fixture(scope="session")
+def copy(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Copy the bundled archive, or another one, into a folder of its own."""
+
+    def copy_archive(path: Path = example) -> Path:
+        return Path(shutil.copytree(path, tmp_path_factory.mktemp("copy") / "riverside"))
+
+    return copy_archive
+
+
 @pytest.fixture
-def archive(example: Path, tmp_path: Path) -> Path:
+def archive(copy: Callable[..., Path]) -> Path:
     """A copy of the bundled archive."""
-    return Path(shutil.copytree(example, tmp_path / "riverside"))
+    return copy()
 
 
-@pytest.fixture(scope="module")
-def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service of a copy of the bundled archive, for all tests of a file."""
-    copy = Path(shutil.copytree(example, tmp_path_factory.mktemp("served") / "riverside"))
-    service = Service(copy)
-    yield service
-    service.end()
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., Service]]:
-    """Start services that are ended after the test."""
+def start_services() -> Iterator[Callable[..., Service]]:
+    """Start services that are ended afterwards."""
     started: list[Service] = []
 
     def start(*archives: Path, **arguments: tuple[str, ...]) -> Service:
@@ -52,3 +52,15 @@ def serve() -> Iterator[Callable[..., Service]]:
     for service in started:
         if service.process.poll() is None:
             service.end()
+
+
+serve = pytest.fixture(start_services)
+"""For services of one test."""
+serve_all = pytest.fixture(start_services, scope="module")
+"""For services of all tests of a file."""
+
+
+@pytest.fixture(scope="module")
+def service(copy: Callable[..., Path], serve_all: Callable[..., Service]) -> Service:
+    """A service of a copy of the bundled archive, for all tests of a file."""
+    return serve_all(copy())

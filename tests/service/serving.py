@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
-from askalike.store import Archive
+from askalike.store import Archive, keys
 from preloaded import PreloadedProcess
 from waiting import wait_for
 
@@ -29,6 +30,11 @@ def index(path: Path) -> Path:
         ranker.build(archive.view())
         fit_abstention(archive, ranker)
     return path
+
+
+def create_key(archive: Path, scope: str = "read", origin: str | None = None) -> str:
+    with Archive.open(archive) as opened:
+        return keys.create_key(opened, scope, origin=origin)
 
 
 @dataclass
@@ -82,6 +88,9 @@ class Service:
             return Response(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
             connection.close()
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection((self.url.hostname, self.url.port), timeout=20)
 
     def get(self, path: str, **headers: str) -> Response:
         return self.send("GET", path, headers=headers)

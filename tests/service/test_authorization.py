@@ -1,9 +1,6 @@
 """Every route with every kind of key: what is allowed is a table, and nothing else is."""
 
-import shutil
 from base64 import b64encode
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from serving import Service
@@ -59,9 +56,9 @@ LEVELS = {"search": 0, "read": 0, "write": 1, "moderate": 2}
 
 
 @pytest.fixture(scope="module")
-def closed(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Callers]]:
+def closed(copy, serve_all) -> tuple[Service, Callers]:
     """A service of two archives that answers to keys alone, and the headers of callers of every kind."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("closed") / "riverside"))
+    path = copy()
     with Archive.open(path) as archive, Archive.create(path.with_name("other")) as other:
         made = {scope: keys.create_key(archive, scope) for scope in keys.SCOPES}
         revoked = keys.create_key(archive, "moderate")
@@ -82,11 +79,8 @@ def closed(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "cookie": {"cookie": f"session={key}; authorization=Bearer {key}"},
         "other header": {"x-api-key": key},
     }
-    service = Service(
-        path, path.with_name("other"), options=("--set", "require_keys=true", "--set", "requests_per_s=0")
-    )
-    yield service, callers
-    service.end()
+    options = ("--set", "require_keys=true", "--set", "requests_per_s=0")
+    return serve_all(path, path.with_name("other"), options=options), callers
 
 
 @pytest.mark.parametrize("route", ROUTES)

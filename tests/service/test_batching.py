@@ -7,9 +7,8 @@ from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.state import batching
-from askalike.service.state.batching import MAX_BATCH, RequestBatcher, WriteBatcher
-from askalike.service.state.executors import BoundedExecutor, OverloadedError
+from askalike.service.state import queues
+from askalike.service.state.queues import MAX_BATCH, BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
 from waiting import run
@@ -107,7 +106,7 @@ def test_more_writes_than_may_wait_are_turned_away(tmp_path):
 def test_a_write_soon_after_another_one_waits_while_people_search_and_is_dropped_if_nobody_waits_for_it(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(batching, "WRITE_WINDOW_S", 3_600)
+    monkeypatch.setattr(queues, "WRITE_WINDOW_S", 3_600)
     patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
     searching = [True, False, True]
 

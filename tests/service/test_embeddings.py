@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import Service
+from serving import Service, create_key
 
 from askalike.encoders import encode_texts
-from askalike.store import Archive
-from askalike.store.keys import create_key
 
 openai = pytest.importorskip("openai", reason="needs OpenAI's client")
 pytest.importorskip("wordllama", reason="needs the extra vectors")
@@ -79,9 +77,7 @@ def test_what_cannot_be_encoded_is_refused(client: "openai.OpenAI") -> None:
 
 
 def test_a_key_is_needed_where_keys_are(client_of, serve, archive: Path) -> None:  # type: ignore[no-untyped-def]
-    with Archive.open(archive) as opened:
-        key = create_key(opened, "read")
-        page_key = create_key(opened, "read", origin="https://forum.example")
+    key, page_key = create_key(archive), create_key(archive, origin="https://forum.example")
     options = ("--set", "require_keys=true", "--set", "requests_per_s=0.01", "--set", "burst=4")
     service = serve(archive, options=options)
     for path in ("/v1", V1):

@@ -6,8 +6,6 @@ import re
 import select
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
@@ -64,15 +62,9 @@ RAW_REQUESTS = {
 }
 
 
-@contextmanager
-def connected(service: Service) -> Iterator[socket.socket]:
-    with socket.create_connection((service.url.hostname, service.url.port), timeout=20) as connection:
-        yield connection
-
-
 def exchange(service: Service, request: bytes) -> bytes:
     """Return all that comes back until the connection is closed or silent."""
-    with connected(service) as connection:
+    with service.connect() as connection:
         connection.settimeout(3)
         received = b""
         with contextlib.suppress(TimeoutError, ConnectionError):
@@ -128,16 +120,12 @@ def test_scripts_in_texts_are_returned_as_data(service: Service) -> None:
     assert (stored.json["title"], stored.headers["content-type"]) == (fields["title"], "application/json")
 
 
-@pytest.mark.parametrize("body", [b"\xff\xfe{}", b'{"title": "\xc3\x28"}', b'{"title": "\xed\xa0\x80"}'])
-def test_broken_utf8_is_refused(service: Service, body: bytes) -> None:
-    answer = service.send("POST", SIMILAR, body, {"content-type": "application/json"})
-    assert answer.status in {400, 422}
-    assert answer.json["detail"]
-
-
 @pytest.mark.parametrize(
     "body",
     [
+        b"\xff\xfe{}",
+        b'{"title": "\xc3\x28"}',
+        b'{"title": "\xed\xa0\x80"}',
         b'{"title": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"k": 1' + b"0" * 100_000 + b"}",
         b'{"k": NaN}',
@@ -145,7 +133,7 @@ def test_broken_utf8_is_refused(service: Service, body: bytes) -> None:
         b"null",
     ],
 )
-def test_json_tricks_are_refused(service: Service, body: bytes) -> None:
+def test_broken_utf8_and_json_tricks_are_refused(service: Service, body: bytes) -> None:
     answer = service.send("POST", SIMILAR, body, {"content-type": "application/json"})
     assert answer.status in {400, 422}
     assert answer.json["detail"]
@@ -229,7 +217,7 @@ def test_answers_of_a_question_come_in_pages(service: Service) -> None:
 
 def test_a_client_that_leaves_is_no_error_of_the_service(service: Service) -> None:
     for path in (SIMILAR, f"{V1}/feedback"):
-        with connected(service) as connection:
+        with service.connect() as connection:
             head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
             connection.sendall(f"{head}x-request-id: left\r\ncontent-length: 900\r\n\r\n{{".encode())
             time.sleep(0.2)
@@ -286,9 +274,9 @@ def test_slow_requests_are_cut_off_and_block_no_other(serve, archive) -> None:
         f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
     )
     with contextlib.ExitStack() as stack:
-        slow = [stack.enter_context(connected(service)) for _ in range(40)]
-        late = [stack.enter_context(connected(service)) for _ in range(3)]
-        silent = stack.enter_context(connected(service))
+        slow = [stack.enter_context(service.connect()) for _ in range(40)]
+        late = [stack.enter_context(service.connect()) for _ in range(3)]
+        silent = stack.enter_context(service.connect())
         for connection in late:
             connection.sendall(head.encode())
         deadline, letters, n_answered_meanwhile = time.monotonic() + 3, iter(b"GET /" + b"g" * 100), 0
@@ -311,9 +299,9 @@ def test_half_open_connections_of_one_address_leave_room_for_others(serve, archi
     service = serve(archive, options=("--set", "max_connections=20"))
     with contextlib.ExitStack() as stack:
         for _ in range(10):
-            stack.enter_context(connected(service)).sendall(b"GET /healthz HTTP/1.1\r\n")
+            stack.enter_context(service.connect()).sendall(b"GET /healthz HTTP/1.1\r\n")
         time.sleep(0.2)
-        eleventh = stack.enter_context(connected(service))
+        eleventh = stack.enter_context(service.connect())
         with contextlib.suppress(ConnectionResetError):
             assert eleventh.recv(100) == b""
         address = (service.url.hostname, service.url.port)
@@ -327,9 +315,9 @@ def test_too_many_connections_are_closed(serve, archive) -> None:
     service = serve(archive, options=("--set", "max_connections=8"))
     with contextlib.ExitStack() as stack:
         for _ in range(8):
-            stack.enter_context(connected(service))
+            stack.enter_context(service.connect())
         time.sleep(0.2)
-        ninth = stack.enter_context(connected(service))
+        ninth = stack.enter_context(service.connect())
         with contextlib.suppress(ConnectionResetError):
             assert ninth.recv(100) == b""
     assert wait_for(service.is_ready)

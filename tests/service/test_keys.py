@@ -1,13 +1,11 @@
 """Keys: who needs one, what it allows, how it is stored, and how often it may be used."""
 
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Service
+from serving import Service, create_key
 
 from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
@@ -15,30 +13,26 @@ from commands import askalike
 from preloaded import run_preloaded
 from waiting import wait_for
 
-REQUIRED = ("--set", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
 
 
 def key_header(archive: Path, scope: str) -> dict[str, str]:
-    with Archive.open(archive) as opened:
-        return {"authorization": f"Bearer {keys.create_key(opened, scope)}"}
+    return {"authorization": f"Bearer {create_key(archive, scope)}"}
 
 
 @pytest.fixture(scope="module")
-def guarded(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guarded(copy) -> Path:
     """The archive that `closed` serves: its keys are those that the tests make."""
-    return Path(shutil.copytree(example, tmp_path_factory.mktemp("guarded") / "riverside"))
+    return copy()
 
 
 @pytest.fixture(scope="module")
-def closed(guarded: Path) -> Iterator[Service]:
+def closed(guarded: Path, serve_all) -> Service:
     """A service of two archives that answers to keys alone."""
     key_header(guarded, "read")
     with Archive.create(guarded.with_name("other")) as other:
         keys.create_key(other, "read")
-    service = Service(guarded, guarded.with_name("other"), options=REQUIRED)
-    yield service
-    service.end()
+    return serve_all(guarded, guarded.with_name("other"), options=("--set", "require_keys=true"))
 
 
 def test_other_hosts_need_a_key(serve, archive) -> None:

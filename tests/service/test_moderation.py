@@ -1,10 +1,7 @@
 """Likely duplicates: found by the running service, decided over HTTP; gaps that are ignored."""
 
-import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from serving import Service
@@ -50,10 +47,8 @@ def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serv
     wait_for(lambda: any("new" in pair for pair in list_duplicates(served, limit=100)))
 
 
-def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(
-    serve, calibrated_riverside, tmp_path
-) -> None:
-    archive = Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside"))
+def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(serve, copy, calibrated_riverside) -> None:
+    archive = copy(calibrated_riverside)
     repeat_questions(archive)
     served = serve(archive, options=EAGER)
     wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
@@ -76,13 +71,11 @@ def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archi
 
 
 @pytest.fixture(scope="module")
-def served(example, tmp_path_factory) -> Iterator[Service]:
+def served(copy, serve_all) -> Service:
     """A service that looks for no duplicates by itself; three were found before."""
-    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("proposed") / "riverside"))
+    archive = copy()
     propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
-    service = Service(archive, options=("--set", "propose=0"))
-    yield service
-    service.end()
+    return serve_all(archive, options=("--set", "propose=0"))
 
 
 def test_decisions_over_http(served: Service) -> None:

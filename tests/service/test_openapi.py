@@ -1,7 +1,6 @@
 """The API keeps to its own description: schemathesis asks what the description allows, and what it does not."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import PeerRouter
-from askalike.service.state.rate import RateLimiter
+from askalike.service.state.shared_files import RateLimiter
 from askalike.store import keys
 from random_examples import LONG
 
@@ -37,9 +36,9 @@ EXAMPLES = int(os.environ.get("ASKALIKE_EXAMPLES", 6))  # benchmarks/described.p
 
 
 @pytest.fixture(scope="module")
-def client(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def client(copy) -> Iterator[dict[str, Any]]:
     """The arguments of requests to a service whose archive is calibrated and needs a key."""
-    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("described") / "riverside"))
+    archive = copy()
     with askalike.Archive.open(archive) as opened:
         calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
         key = keys.create_key(opened, "moderate")

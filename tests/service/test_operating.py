@@ -20,6 +20,7 @@ from serving import Service
 
 from askalike.store import Archive
 from askalike.store.query_log import daily_use, delete_older_than, sum_use
+from commands import askalike
 from waiting import wait_for
 
 V1 = "/v1/riverside"
@@ -42,7 +43,7 @@ def send_half(service: Service, id: str) -> tuple[socket.socket, bytes]:
     """A connection on which the first half of a write was sent, and the other half."""
     body = b'{"title": "Does what was begun end well?"}'
     head = f"PUT {V1}/questions/{id} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-    connection = socket.create_connection((service.url.hostname, service.url.port), timeout=20)
+    connection = service.connect()
     connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body[:10])
     return connection, body[10:]
 
@@ -200,3 +201,29 @@ def test_a_damaged_index_is_rebuilt_before_the_service_is_ready(archive: Path, s
     assert second.get(f"{V1}/similar?title=library+card").json["results"] == expected
     assert second.get("/readyz").status == 200
     assert any("rebuilding it" in line for line in second.lines)
+
+
+def test_an_empty_archive_is_filled_over_http(serve, tmp_path: Path) -> None:
+    desk = tmp_path / "desk"
+    done = askalike("init", desk, "--language", "en")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        done.stdout
+        == f"{desk}: an empty archive; serve it with askalike serve {desk}, then PUT /v1/desk/questions/ID\n"
+    )
+    service = serve(desk)
+    similar = "/v1/desk/similar?title=printing+tickets"
+    assert service.get(similar).json["results"] == []
+    assert service.send("PUT", "/v1/desk/questions/1", {"title": "Where do I print my ticket?"}).status == 201
+    wait_for(lambda: [hit["id"] for hit in service.get(similar).json["results"]] == ["1"])
+
+
+def test_init_takes_no_directory_that_holds_something(tmp_path: Path) -> None:
+    desk = tmp_path / "desk"
+    assert askalike("init", desk).returncode == 0
+    with Archive.open(desk) as archive:
+        assert archive.meta == {}
+    done = askalike("init", desk)
+    assert (done.returncode, done.stderr) == (2, f"askalike: {desk}: is not empty; expected a new or empty directory\n")
+    assert "--language" in askalike("init", tmp_path / "new", "--language", "klingon").stderr
+    assert not (tmp_path / "new").exists()

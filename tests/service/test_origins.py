@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from serving import Service
+from serving import Service, create_key
 
 from askalike.core.errors import SettingsError
 from askalike.store import Archive, keys
@@ -16,28 +16,19 @@ SIMILAR, FEEDBACK = "/v1/riverside/similar", "/v1/riverside/feedback"
 ALLOWED = "access-control-allow-origin"
 
 
-def create_key(archive: Path, scope: str = "read", origin: str | None = None) -> str:
-    with Archive.open(archive) as opened:
-        return keys.create_key(opened, scope, origin=origin)
-
-
 @pytest.fixture(scope="module")
-def closed(example: Path, tmp_path_factory: pytest.TempPathFactory):
+def closed(copy, serve_all):
     """A service where everybody needs a key, with one for everything and one for the pages of a site."""
-    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("origins") / "riverside"))
+    archive = copy()
     everything, public = create_key(archive, "moderate"), create_key(archive, origin=SITE)
-    served = Service(archive, options=("--set", "require_keys=true", "--allow-origin", "https://also.example"))
-    yield served, everything, public
-    served.end()
+    options = ("--set", "require_keys=true", "--allow-origin", "https://also.example")
+    return serve_all(archive, options=options), everything, public
 
 
 @pytest.fixture(scope="module")
-def keyless(example: Path, tmp_path_factory: pytest.TempPathFactory):
+def keyless(copy, serve_all) -> Service:
     """A service where nobody needs a key, which allows the pages of one other site."""
-    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("keyless") / "riverside"))
-    served = Service(archive, options=("--allow-origin", "https://also.example"))
-    yield served
-    served.end()
+    return serve_all(copy(), options=("--allow-origin", "https://also.example"))
 
 
 def search(served: Service, key: str, origin: str | None = None, path: str = f"{SIMILAR}?title=card"):

@@ -1,15 +1,18 @@
 """Questions, answers and links that are put, read and deleted while the service answers."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from kill_cycles import BODY, PAIR, UNLIMITED, KillCycles
 from serving import Response, Service
 
 import askalike
 from askalike.service.processes import indexer
 from waiting import wait_for
 
+N_KILLS = 10
 QUESTIONS, SIMILAR = "/v1/riverside/questions", "/v1/riverside/similar"
 EGG = {
     "title": "How long do I boil an ostrich egg?", "body": "<p>A <b>big</b> one</p>", "markup": "html",
@@ -138,3 +141,26 @@ def test_acknowledged_questions_outlive_a_kill(serve, archive) -> None:
     wait_for(lambda: "k19" in search(second, "ostrich 19"))
     with askalike.load(archive, "lm_jelinek_mercer") as engine:
         assert len(engine.search("ostrich", 50)) == 20
+
+
+@pytest.mark.long
+def test_nothing_acknowledged_is_lost_and_no_batch_is_stored_in_half(serve, archive: Path) -> None:
+    cycles = KillCycles("riverside")
+    for _ in range(N_KILLS):
+        cycles.run(Service(archive, options=UNLIMITED))
+    assert cycles.acknowledged
+    service = serve(archive, options=UNLIMITED)
+    assert cycles.find_lost(service, cycles.acknowledged[-6:]) == []
+    assert cycles.find_half_batches(service) == []
+    service.end()
+    with askalike.load(archive, "lm_jelinek_mercer") as engine:
+        stored = engine.archive.view().get_questions(
+            [q.id for _, q in engine.archive.view().questions() if q.tags == ("fault",)]
+        )
+        hits = {m.question.id for m in engine.search("survive", 100_000)}
+        assert engine.archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert set(cycles.acknowledged) <= stored.keys()
+    assert {id[:-1] + end for id in stored for end in PAIR} == stored.keys(), "half of a batch is stored"
+    assert stored.keys() <= hits
+    assert all(q.body == BODY for q in stored.values())
+    print(f"{len(cycles.acknowledged)} acknowledged in {N_KILLS} cycles, {len(stored)} stored, {len(hits)} found")

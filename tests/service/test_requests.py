@@ -1,8 +1,6 @@
 """What all requests share: ids, errors, limits, the log, and the API's description."""
 
 import json
-import shutil
-import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,7 +66,7 @@ def test_bodies_that_are_refused(service: Service, body: bytes, headers: dict[st
 
 
 def test_a_body_without_a_length_is_counted(service: Service) -> None:
-    with socket.create_connection((service.url.hostname, service.url.port), timeout=10) as connection:
+    with service.connect() as connection:
         head = ("host: localhost", "content-type: application/json", "transfer-encoding: chunked", "", "")
         connection.sendall("\r\n".join((f"POST {SIMILAR} HTTP/1.1", *head)).encode())
         for _ in range(65):
@@ -150,11 +148,11 @@ def test_every_line_of_the_log_is_json(serve, archive: Path, tmp_path: Path) -> 
     assert any("broken" in message for message in messages)
 
 
-def test_a_calibration_that_is_not_used_is_in_the_log(serve, calibrated_riverside: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(calibrated_riverside, tmp_path / "earlier"))
-    advice = f"was made with other settings; run: askalike calibrate {copy}"
-    told = serve(copy, options=("--set", "fields=title"))
+def test_a_calibration_that_is_not_used_is_in_the_log(serve, copy, calibrated_riverside: Path) -> None:
+    earlier = copy(calibrated_riverside)
+    advice = f"was made with other settings; run: askalike calibrate {earlier}"
+    told = serve(earlier, options=("--set", "fields=title"))
     [line] = [line for line in told.log() if "calibration" in line["message"]]
     assert line["message"].endswith(advice)
-    silent = serve(copy)
+    silent = serve(earlier)
     assert not [line for line in silent.log() if "calibration" in line["message"]]

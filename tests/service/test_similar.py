@@ -1,7 +1,5 @@
 """`similar`: the questions that it finds, how it describes them, and the requests that it refuses."""
 
-import shutil
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -88,8 +86,8 @@ def test_min_probability_is_refused_where_nothing_is_calibrated(service: Service
     assert (answer.status, "not calibrated" in answer.json["detail"]) == (422, True)
 
 
-def test_min_probability_leaves_out_less_probable_questions(serve, calibrated_riverside, tmp_path) -> None:
-    service = serve(Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside")))
+def test_min_probability_leaves_out_less_probable_questions(serve, copy, calibrated_riverside) -> None:
+    service = serve(copy(calibrated_riverside))
     sure, doubtful = (service.get(f"{SIMILAR}?title={quote(t)}&min_probability=0.3") for t in (STOLEN, "zebra card"))
     assert sure.json["results"][0]["probability"] > 0.3
     assert sure.json["results"][0]["calibrated"]

@@ -1,6 +1,5 @@
 """The widget on a plain page of another site, in Chromium."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
+from chromium import watched_pages
 from waiting import wait_for
 
 MAX_BYTES = 5_000
@@ -71,39 +71,25 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def closed(example: Path, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, str]]:
-    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("widget") / "riverside"))
+def closed(copy: Callable[..., Path], site: Site, serve_all: Callable[..., Service]) -> tuple[Service, str]:
+    archive = copy()
     with Archive.open(archive) as opened:
         key = keys.create_key(opened, "read", origin=site.origin)
         opened.upsert([Question("z", HOSTILE), Question("j", "Zeppelin two", url="javascript:document.title='taken'")])
-    served = Service(archive, options=("--set", "require_keys=true", "--set", "propose=0"))
-    yield served, key
-    served.end()
+    return serve_all(archive, options=("--set", "require_keys=true", "--set", "propose=0")), key
 
 
 @pytest.fixture
 def visit(browser: Any, site: Site, closed: tuple[Service, str]) -> Iterator[Callable[..., Any]]:
     """Open the site's page. Afterwards: no request went to other hosts, and no script failed."""
     served, key = closed
-    urls: list[str] = []
-    errors: list[str] = []
-    contexts = []
+    with watched_pages(browser, site.origin, served.url.geturl(), "data:", console=()) as open_page:
 
-    def visit_site(dir: str = "ltr", **options: Any) -> Any:
-        site.page = PAGE.format(dir=dir, home=served.url.geturl(), key=key)
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("request", lambda request: urls.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(site.origin)
-        return page
+        def visit_site(dir: str = "ltr", **options: Any) -> Any:
+            site.page = PAGE.format(dir=dir, home=served.url.geturl(), key=key)
+            return open_page(site.origin, **options)
 
-    yield visit_site
-    for context in contexts:
-        context.close()
-    ours = (site.origin, served.url.geturl(), "data:")
-    assert [url for url in urls if not url.startswith(ours)] == []
-    assert errors == []
+        yield visit_site
 
 
 def type_text(page: Any, text: str) -> Any:

@@ -27,6 +27,7 @@ from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.subwords import Bpe, find_packaged_vectors
 from calibration.riverside import riverside
+from chromium import watched_pages
 from commands import askalike
 
 TAKE = "document.title='taken'"
@@ -83,27 +84,17 @@ def server(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page. Afterwards: no error on a console, and no request to anywhere but where the page came from."""
-    problems: list[str] = []
-    contexts = []
+def visit(browser: Any, site: Path, server: str) -> Iterator[Callable[..., Any]]:
+    """Open a page. Afterwards: nothing on a console, and no request to anywhere but where the page came from."""
+    kinds = ("error", "warning", "info", "debug")
+    with watched_pages(browser, site.as_uri(), server, "data:", console=kinds) as open_page:
 
-    def visit_page(address: str = f"{site.as_uri()}/index.html", *, locale: str = "en", **options: Any) -> Any:
-        contexts.append(browser.new_context(locale=locale, **options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        home = address.rpartition("/")[0]
-        page.on("console", lambda message: problems.append(message.text) if message.type != "log" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda r: None if r.url.startswith((home, "data:")) else problems.append(r.url))
-        page.goto(address)
-        page.evaluate("askalikeSite.complete")
-        return page
+        def visit_page(address: str = f"{site.as_uri()}/index.html", *, locale: str = "en", **options: Any) -> Any:
+            page = open_page(address, locale=locale, **options)
+            page.evaluate("askalikeSite.complete")
+            return page
 
-    yield visit_page
-    for context in contexts:
-        context.close()
-    assert problems == []
+        yield visit_page
 
 
 def type_question(page: Any, text: str) -> list[str]:

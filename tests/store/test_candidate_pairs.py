@@ -4,7 +4,6 @@ import pytest
 
 from askalike.core.types import Link, Question
 from askalike.store import candidate_pairs as proposals
-from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import (
     AlreadyDecidedError,
     CandidatePair,
@@ -18,10 +17,9 @@ from askalike.store.editing import MissingRecordError
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "desk") as archive:
-        archive.upsert([Question(id, id) for id in "abcdefgh"])
-        yield archive
+def archive(archive):
+    archive.upsert([Question(id, id) for id in "abcdefgh"])
+    return archive
 
 
 def pair(one, other, probability=None, score=1.0):

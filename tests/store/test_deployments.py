@@ -1,20 +1,11 @@
 """Which ranker an archive serves: chosen, replaced, withdrawn."""
 
-from pathlib import Path
-
 import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError
 from askalike.experiments.models import remove_model
-from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker, serve_ranker, serving_history, withdraw_ranker
-
-
-@pytest.fixture
-def archive(tmp_path: Path):
-    with Archive.create(tmp_path / "archive") as archive:
-        yield archive
 
 
 def test_no_ranker_is_deployed_at_first(archive):

@@ -1,4 +1,4 @@
-"""Records that are put by several callers at once: each call is one transaction, checks included."""
+"""Records that callers put, one after the other and at once: checked, each call one transaction, nothing lost."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -8,8 +8,9 @@ from threading import Barrier
 
 import pytest
 
-from askalike.core.errors import ArchiveError
-from askalike.core.types import Answer, Link, Question
+import askalike
+from askalike.core.errors import ArchiveError, InputError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
 from askalike.store.revisions import get_revisions
@@ -106,3 +107,77 @@ def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(tmp_path, 
         limit_file_size(1 << 40)
         assert [question.id for _, question in archive.view().questions()] == ["old"]
         assert write_together(archive, [put(Question("q0", "How long?"))])[0].created == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (Question(7, "A title"), "Question: id is 7; expected a string"),
+        (Question("7", None), "Question: title is None; expected a string"),
+        (Question("7", "A title", tags="linux"), "Question: tags is 'linux'; expected a tuple, each a string"),
+        (Question("7", "A title", markup="md"), "Question: markup is 'md'; expected one of text, html"),
+        (Question("7", "A title", votes=True), "Question: votes is True; expected a whole number or None"),
+        (Answer("1", "7", "Yes.", accepted=1), "Answer: accepted is 1; expected True or False"),
+        (Link("1", 2), "Link: target is 2; expected a string"),
+        (EvaluationQuery("dev", "A title"), "EvaluationQuery: question is 'A title'; expected a Question"),
+        (
+            Question("7", "A title", votes=2**63),
+            f"Question: votes: the number is too large; expected one from {-(2**63)} to {2**63 - 1}",
+        ),
+        ("A title", "'A title': expected a record, one of Answer, EvaluationQuery, Judgement, Link, Question"),
+    ],
+)
+def test_a_record_of_wrong_types_is_refused(archive, record, message):
+    with pytest.raises(InputError) as error:
+        archive.upsert([record])
+    assert str(error.value) == message
+    assert len(archive.view()) == 0
+
+
+def test_right_records_are_stored(archive):
+    archive.upsert([Question("1", "One", tags=["a"], votes=3), Question("2", "Two", marks=("closed",))])
+    archive.upsert([Link("1", "2"), Judgement("dev", "q", "1", None), EvaluationQuery("dev", Question("q", "What"))])
+    assert archive.view().get_questions(["1"])["1"].tags == ("a",)
+
+
+def test_a_retriever_names_the_field_that_is_wrong():
+    with pytest.raises(InputError, match="Question: id is 7; expected a string"):
+        askalike.Retriever([Question(7, "How do I boil an egg?")])
+
+
+N_THREADS, BATCH = 8, 10
+
+
+def test_threads_write_one_archive_and_read_whole_batches_from_it(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+
+        def put_and_count(thread):
+            counts = []
+            for n in range(N_ROUNDS):
+                archive.upsert([Question(f"{thread}-{n}-{m}", "How long?") for m in range(BATCH)])
+                counts.append(len(archive.view()))
+            return counts
+
+        with ThreadPoolExecutor(N_THREADS) as threads:
+            counts = [count for counts in threads.map(put_and_count, range(N_THREADS)) for count in counts]
+        assert len(archive.view()) == N_THREADS * N_ROUNDS * BATCH
+    assert {count % BATCH for count in counts} == {0}
+
+
+def test_threads_delete_and_label_while_others_write(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(f"old-{n}", "How long?") for n in range(N_ROUNDS)])
+
+        def write(thread):
+            for n in range(N_ROUNDS):
+                archive.upsert([Question(f"{thread}-{n}", "How long?")])
+                archive.set_meta(**{f"fact-{thread}-{n}": n})
+
+        def delete():
+            return sum(archive.delete([f"old-{n}"]) for n in range(N_ROUNDS))
+
+        with ThreadPoolExecutor(N_THREADS) as threads:
+            deleted = threads.submit(delete)
+            list(threads.map(write, range(N_THREADS - 1)))
+        assert (deleted.result(), len(archive.view())) == (N_ROUNDS, (N_THREADS - 1) * N_ROUNDS)
+        assert len(archive.meta) == (N_THREADS - 1) * N_ROUNDS

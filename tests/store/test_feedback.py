@@ -1,4 +1,4 @@
-"""What people said of pairs: taken together, exported, learned from, and held out."""
+"""What people said of pairs, and how they use an archive: taken together, exported, learned from, held out, counted."""
 
 import csv
 from datetime import UTC, datetime
@@ -23,7 +23,16 @@ from askalike.store.feedback import (
     rejected_documents,
     training_pairs_from_feedback,
 )
-from askalike.store.query_log import LoggedQuery, delete_containing, delete_older_than, insert_feedback, log_query
+from askalike.store.query_log import (
+    LoggedQuery,
+    count_use,
+    daily_use,
+    delete_containing,
+    delete_older_than,
+    insert_feedback,
+    log_query,
+    sum_use,
+)
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:
@@ -34,10 +43,9 @@ LEARN, HELD = ids_held_out(False, 4), ids_held_out(True, 2)
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "desk") as archive:
-        archive.upsert(Question(id, f"title {id}") for id in (*LEARN, *HELD))
-        yield archive
+def archive(archive):
+    archive.upsert(Question(id, f"title {id}") for id in (*LEARN, *HELD))
+    return archive
 
 
 def give_feedback(archive, title, verdict, chosen=None, shown=()):
@@ -180,3 +188,27 @@ def test_a_clock_that_jumps_deletes_only_what_is_older_by_then(tmp_path, monkeyp
         assert delete_older_than(archive, 90) == (1, 1)
         assert titles(archive, "feedback") == ["Where is my parcel?"]
         assert archive.view().pending_changes(0)[0] >= 0
+
+
+def test_events_are_counted_by_day(archive, monkeypatch):
+    for day, events in (
+        ("2026-02-27", ["shown", "shown", "opened", "accepted"]),
+        ("2026-03-01", ["shown", "opened", "posted", "posted_after_opening"]),
+    ):
+        monkeypatch.setattr("askalike.store.query_log.now", lambda day=day: f"{day}T12:00:00")
+        for event in events:
+            count_use(archive, [event])
+    first, between, last = daily_use(archive, 30)
+    assert [each.day for each in (first, between, last)] == ["2026-02-27", "2026-02-28", "2026-03-01"]
+    assert (first.counts["shown"], first.not_asked, last.not_asked) == (2, 1, 0)
+    assert set(between.counts.values()) == {0}
+    total = sum_use([first, between, last])
+    assert (total.counts["shown"], total.counts["opened"], total.not_asked) == (3, 2, 1)
+    assert [each.day for each in daily_use(archive, 1)] == ["2026-03-01"]
+
+
+def test_nothing_but_day_event_and_count_is_stored(archive):
+    assert daily_use(archive, 30) == []
+    count_use(archive, ["shown"])
+    columns = [row[1] for row in archive._connection.execute("PRAGMA table_info(usage_counts)")]
+    assert columns == ["day", "event", "count"]

@@ -11,7 +11,7 @@ from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
 from askalike.store.editing import put_records
-from askalike.store.import_sinks import ArchiveSink
+from askalike.store.import_pass import ArchiveSink
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
 from askalike.store.statistics import ArchiveSummary
 

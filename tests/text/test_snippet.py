@@ -1,6 +1,11 @@
+"""The part of a text that is shown, with its formulas whole."""
+
+import pytest
+from growth import assert_linear
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askalike.text.formulas import find_formulas
 from askalike.text.snippet import extract_snippet
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 10 + "Then the egg boils in water. " + "And so on. " * 30
@@ -47,3 +52,8 @@ def test_a_snippet_is_a_stretch_of_the_text(text: str, places: list[tuple[int, i
     assert len(snippet) <= width + 2
     assert snippet.strip("…") in " ".join(text.split()) or snippet.strip("…").strip() in " ".join(text.split())
     assert snippet.strip("…").strip() or not text[:width].strip() or places or width < 31
+
+
+@pytest.mark.parametrize("piece", ["$", "$a ", "$\\a", "$ a(", "$$\\text{a} ", "\\(", "\\begin{a}", "$^\\$", "$_"])
+def test_finding_formulas_takes_linear_time(piece: str) -> None:
+    assert_linear(lambda size: find_formulas((piece * size)[: 2 * size]))

@@ -1,3 +1,5 @@
+"""Tokens by their numbers, and words in a text."""
+
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +9,7 @@ import pytest
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.tokens import TokenTable
+from askalike.text.words import any_word_pattern, find_words
 
 TEXTS = ["boil an egg", "", "  an\tegg \n", "Ω 雪が降る egg?", "\u3000x\u2003y\u00a0z"]
 
@@ -100,3 +103,26 @@ def test_number_terms_gives_those_of_analyze(joined):
         found = [[names[n] for n in numbers[ends[i] : ends[i + 1]]] for i in range(count)]
         assert found == [analyzer.analyze(*one) for one in zip(texts[:count], languages, strict=False)]
         assert set(names) == {name for own in found for name in own}
+
+
+PHRASES = (
+    "A worst case of O(n log n): the Worst Case, casework; don't, don, über ÜBER 東京都 and non-computable sets.",
+    "",
+    "n",
+)
+FORMS = (
+    set(),
+    {"case"},
+    {"Case", "worst"},
+    {"n", "O(n"},
+    {"don't", "t"},
+    {"Über", "computable", "non-computable"},
+    {"東京", "case"},
+    {""},
+)
+
+
+@pytest.mark.parametrize("text", PHRASES)
+@pytest.mark.parametrize("forms", FORMS, ids=lambda forms: " ".join(sorted(forms)))
+def test_finds_what_the_pattern_finds(text: str, forms: set[str]) -> None:
+    assert find_words(text, forms) == [match.span() for match in any_word_pattern(forms).finditer(text)]

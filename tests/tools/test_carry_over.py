@@ -1,14 +1,13 @@
 """An archive with schema 14, as it was before 0.1.0, is carried over: rows, settings, calibrations and models."""
 
-import importlib.util
 import json
 import sqlite3
-import sys
 import tomllib
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from carry_over import OLD_TABLES, carry_over
 
 from askalike import Archive, ArchiveError
 from askalike.calibration.calibration import Calibration
@@ -19,16 +18,7 @@ from askalike.store.labels import partition_parts
 from askalike.store.query_log import read_unhelped_queries
 from askalike.store.revisions import get_revisions
 
-TOOL = Path(__file__).parents[2] / "tools" / "carry_over.py"
 DATA = Path(__file__).parent / "data"
-
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("carry_over", TOOL)
-    module = sys.modules["carry_over"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -45,14 +35,14 @@ def old(tmp_path):
     return folder
 
 
-def test_carry_over_keeps_all_rows(tool, old, tmp_path):
-    tool.carry_over(old, tmp_path / "new")
+def test_carry_over_keeps_all_rows(old, tmp_path):
+    carry_over(old, tmp_path / "new")
     with closing(sqlite3.connect(old / "archive.sqlite")) as before, Archive.open(tmp_path / "new") as archive:
         after = archive._connection
         names = [name for (name,) in after.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for name in names:
             counts = [c.execute(f"SELECT COUNT(*) FROM {t}").fetchone() for c, t in (
-                (before, tool.OLD_TABLES.get(name, name)), (after, name),
+                (before, OLD_TABLES.get(name, name)), (after, name),
             )]  # fmt: skip
             assert counts[0] == counts[1], name
         assert len(archive.view()) == 7
@@ -68,8 +58,8 @@ def test_carry_over_keeps_all_rows(tool, old, tmp_path):
         archive.upsert([next(q for _, q in archive.view().questions())])
 
 
-def test_carry_over_renames_keys_of_files(tool, old, tmp_path):
-    tool.carry_over(old, tmp_path / "new")
+def test_carry_over_renames_keys_of_files(old, tmp_path):
+    carry_over(old, tmp_path / "new")
     [path] = (tmp_path / "new" / "calibration").glob("*.json")
     calibration = Calibration.model_validate_json(path.read_text(encoding="utf-8"))
     assert calibration.first_hit_curve
@@ -79,9 +69,9 @@ def test_carry_over_renames_keys_of_files(tool, old, tmp_path):
     assert model == {"network": {"hidden": 8}, "embeddings": {"init": "random"}, "trained": {"trained_until": "2024"}}
 
 
-def test_carry_over_refuses_other_archives(tool, old, tmp_path):
+def test_carry_over_refuses_other_archives(old, tmp_path):
     with pytest.raises(ArchiveError, match="already exists"):
-        tool.carry_over(old, old)
+        carry_over(old, old)
     Archive.create(tmp_path / "today").close()
     with pytest.raises(ArchiveError, match="has schema 1; expected 14"):
-        tool.carry_over(tmp_path / "today", tmp_path / "new")
+        carry_over(tmp_path / "today", tmp_path / "new")

@@ -1,28 +1,17 @@
 """The pictures of the design are what the code says, and drawing them notices where the code has changed."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
+import draw_design as tool
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "draw_design.py"
 
-
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("draw_design", TOOL)
-    module = sys.modules["draw_design"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_pictures_are_what_the_code_says(tool, monkeypatch):
+def test_the_pictures_are_what_the_code_says(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["draw_design.py", "--check"])
     tool.main()  # exits where a file differs; tools/draw_design.py writes it anew
 
 
-def test_a_picture_that_differs_fails_the_check(tool, monkeypatch, tmp_path):
+def test_a_picture_that_differs_fails_the_check(monkeypatch, tmp_path):
     drawn = tmp_path / "layers.svg"
     drawn.write_text("<svg/>")
     monkeypatch.setattr(tool, "ROOT", tmp_path)
@@ -38,17 +27,17 @@ def test_a_picture_that_differs_fails_the_check(tool, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "place", ["search.locale:LocalEngine", "search.engine:Engine", "search.engine:LocalEngine.seek", "rankers:opened"]
 )
-def test_a_name_that_the_code_lacks_is_noticed(tool, place):
+def test_a_name_that_the_code_lacks_is_noticed(place):
     with pytest.raises(tool.DriftError, match="names"):
         tool.Code().find(place)
 
 
-def test_a_call_that_is_gone_is_noticed(tool):
+def test_a_call_that_is_gone_is_noticed():
     with pytest.raises(tool.DriftError, match="uses estimate"):
         tool.Code().require_use("search.engine:LocalEngine.close", "calibration.calibrator:Calibrator.estimate")
 
 
-def test_an_import_changes_the_picture_of_the_layers(tool):
+def test_an_import_changes_the_picture_of_the_layers():
     layers = [{"errors": ""}, {"files": ""}, {"text": ""}, {"store": ""}, {"rankers": ""}]
     one = tool.draw_layers(layers, {"rankers": {"text"}, "store": {"text"}})
     other = tool.draw_layers(layers, {"rankers": {"text", "store"}, "store": {"text"}})

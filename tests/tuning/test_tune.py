@@ -21,7 +21,7 @@ from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import calibration, model_training, pseudo_queries, run, successive_candidates, task
+from askalike.tuning import model_training, pseudo_queries, run, successive_candidates, task
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
 
@@ -175,7 +175,7 @@ def test_tune_announces_steps_beyond_the_budget(tmp_path, monkeypatch, only_lexi
     monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 8.0)
     monkeypatch.setattr(successive_candidates, "VERDICT_RANKINGS", 1e6)
     monkeypatch.setattr(task, "MIN_UNNESTED", 20)
-    monkeypatch.setattr(calibration, "USES", 1e9)
+    monkeypatch.setattr(run, "USES", 1e9)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         announced = []
         outcome = run.tune_archive(archive, log=announced.append)

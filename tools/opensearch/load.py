@@ -4,6 +4,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from askalike import rankers
 from askalike.core.errors import EngineError
@@ -12,6 +13,7 @@ from askalike.opensearch.connection import connect
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 
+COMPOSE = Path(__file__).parents[2] / "docs" / "operators" / "docker-compose.yml"
 SEARCHES_PER_S, SEARCHERS = 50, 10
 WRITES_PER_S, WRITERS = 20, 10
 
@@ -95,6 +97,21 @@ class Load:
             ended = time.monotonic()
             (self.gaps if kind == "search" else self.write_gaps).append(ended - self._last[kind])
             self._last[kind] = ended
+
+
+def make_archive(path: Path, questions: int) -> Path:
+    """Make an archive of questions about bread, and return its path."""
+    with Archive.create(path) as made:
+        made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(questions))
+    return path
+
+
+def operators_settings() -> dict[str, str]:
+    """Return the settings for unresponsive nodes of the cluster in the documentation."""
+    import yaml  # of the benchmarks' and the tests' requirements
+
+    settings = yaml.safe_load(COMPOSE.read_text())["services"]["opensearch-1"]["environment"]
+    return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
 
 
 def health(url: str) -> str:

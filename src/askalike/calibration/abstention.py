@@ -13,9 +13,9 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.background import BackgroundSimilarity
 from askalike.calibration.calibration import (
     ABSTENTION_SUFFIX,
     FOLDER,
@@ -23,6 +23,7 @@ from askalike.calibration.calibration import (
     load_calibration,
     settings_json,
 )
+from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
@@ -41,17 +42,19 @@ OWN_ABSTENTION_SHARES = (0.15, 0.36, 0.6)
 whole questions, and as titles in an archive of LARGE questions; and the maximum share.
 
 An own question, searched without itself, is on the archive's topics and mostly new: what scores less is new, too."""
-SHARE_LESS_PER_TENFOLD = 0.06
-"""What is taken from the share of titles in an archive of ten times as many questions, as fewer of them are new."""
-MAX_EVERYDAY_SHARE, NEAR_MARGIN = 0.99, 0.15
-"""Own questions raise the threshold up to the score that this share of everyday questions stays below, and for titles
-this part of the way from there to 1, since an archive may have duplicates of most of its questions."""
+NEAR_SCORE = 0.34
+"""The threshold of titles is at most the geometric mean of this score and the median of own questions. In a large
+archive they score higher, as fewer of them are new; so do questions of a sister site, but less."""
+MAX_EVERYDAY_SHARE = 0.99
+"""Own questions raise the lenient threshold up to the score that this share of everyday questions stays below."""
 SMALL, LARGE = 100, 400
 """Questions of a small archive, and of a large one. In a small one, few questions resemble new ones by chance."""
 MIN_LANGUAGE_TITLES = 20
 """Minimum number of own questions in a language for a threshold of its own."""
 MAX_TITLES = 200
 """Number of the archive's own questions that are used as queries, each without itself as a hit."""
+NEAREST = 3
+"""Number of nearest everyday questions with which a query is compared."""
 MIN_CHARACTERS = 2
 """Minimum number of letters and digits of a question."""
 
@@ -65,6 +68,45 @@ class SavedAbstention(Settings):
     fingerprint: str = ""
     lenient: float | None = None
     languages: dict[str, tuple[float, float]] = Field(default_factory=dict)
+
+
+class BackgroundSimilarity:
+    """The similarity of queries to everyday questions that have nothing to do with the archive, by the encoder.
+
+    With an encoder, short or vague texts, and all texts in some languages, are similar to many others. So this shows
+    what a score would be with nothing in common. vectors: of the everyday questions, (questions, dim), of length 1; no
+    rows for a ranker without an encoder.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self.vectors = vectors
+
+    @classmethod
+    def from_queries(cls, retrieved: Retrieved) -> "BackgroundSimilarity":
+        """Return the everyday questions that were the queries of a search."""
+        return cls(np.empty((0, 0), np.float32) if retrieved.vectors is None else retrieved.vectors)
+
+    def select(self, mask: Bools) -> "BackgroundSimilarity":
+        """Return some of the questions."""
+        return BackgroundSimilarity(self.vectors[mask] if len(self.vectors) else self.vectors)
+
+    def measure(self, retrieved: Retrieved) -> Floats:
+        """Return the mean similarity of each query to the everyday questions nearest to it; 0 without an encoder."""
+        if not len(self.vectors) or retrieved.vectors is None:
+            return np.zeros(len(retrieved.queries))
+        return _mean_of_nearest(retrieved.vectors @ self.vectors.T)
+
+    def measure_across_topics(self, topics: Sequence[str]) -> Floats:
+        """Return the same for the everyday questions themselves, each compared with those on other topics."""
+        if not len(self.vectors):
+            return np.zeros(len(topics))
+        names = np.array(topics)
+        return _mean_of_nearest(np.where(names[:, None] == names, 0, self.vectors @ self.vectors.T))
+
+
+def _mean_of_nearest(similarities: NDArray[np.float32]) -> Floats:
+    nearest = min(NEAREST, similarities.shape[1])
+    return np.asarray(np.partition(similarities, -nearest, axis=1)[:, -nearest:].mean(1), np.float64)
 
 
 class AbstentionRule(NamedTuple):
@@ -205,13 +247,11 @@ def choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) 
     lowest, highest = np.quantile(everyday, shares).tolist()
     if not len(own):
         return lowest, lowest
-    few_share, near_share, most_share = OWN_ABSTENTION_SHARES
-    near_share -= SHARE_LESS_PER_TENFOLD * float(np.log10(max(size, LARGE) / LARGE))
-    few, near, most = np.quantile(own, (few_share, max(near_share, few_share), most_share)).tolist()
+    few, near, most = np.quantile(own, OWN_ABSTENTION_SHARES).tolist()
     lenient = max(lowest, min(few, highest))
     growth = float(np.clip(np.log(max(size, 1) / SMALL) / np.log(LARGE / SMALL), 0, 1))
-    strict = max(lenient, min(few + growth * (near - few), highest + growth * NEAR_MARGIN * (1 - highest)))
-    return min(strict, most), min(lenient, most)
+    near = max(lenient, min(near, float(np.sqrt(NEAR_SCORE * max(np.median(own), 0)))))
+    return min(lenient + growth * (near - lenient), most), min(lenient, most)
 
 
 def _is_known(searcher: Searcher, language: str | None) -> bool:

@@ -1,17 +1,15 @@
 """Calibrates the scores of another system, from its run file and judgements, by the score of each hit alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from askalike.calibration.calibrate import CalibrationReport, RankerDescription, calibrate_sample
 from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
-from askalike.calibration.samples import MIN_QUERIES, CalibrationSample, LabelledHits
+from askalike.calibration.samples import MIN_QUERIES, CalibrationSample, QueryRows, collect_labelled_hits
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.types import Qrels, Run
-
-_Row = tuple[float, bool, int]
 
 
 def calibrate_run(
@@ -24,24 +22,17 @@ def calibrate_run(
     dropped. Raises InputError if there are too few queries, or too few right or wrong first hits.
     """
     queries = [id for id in run if any(grade > 0 for grade in qrels.get(id, {}).values())]
-    rows = [_label_hits(run, id, qrels[id], n) for n, id in enumerate(queries)]
-    first = [own[0] for own in rows if own]
-    n_right, needed = sum(is_right for _, is_right, _ in first), MIN_QUERIES // 10
-    if len(queries) < MIN_QUERIES or min(n_right, len(first) - n_right) < needed:
+    first, later, wrong = collect_labelled_hits(_label_hits(run, id, qrels[id]) for id in queries)
+    n_right, needed = int(first.relevant.sum()), MIN_QUERIES // 10
+    if len(queries) < MIN_QUERIES or min(n_right, len(first.relevant) - n_right) < needed:
         found = f"{format_count(len(queries), 'query')} with a relevant document, {n_right} right first hits"
         raise InputError(
             f"{name}: too little to calibrate on: {found}; expected at least {MIN_QUERIES} queries, and {needed} "
             f"right and {needed} wrong first hits"
         )
-    later = [row for own in rows for row in own[1:]]
-    wrong = [next((row for row in own if not row[1]), None) for own in rows]
-    sample = CalibrationSample(
-        name, queries, queries, [""] * len(queries), False, _stack(first), _stack(later),
-        _stack([row for row in wrong if row]),
-    )  # fmt: skip
-    described = RankerDescription(name)
+    sample = CalibrationSample(name, queries, queries, [""] * len(queries), False, first, later, wrong)
     return calibrate_sample(
-        sample, described, precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
+        sample, RankerDescription(name), precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
     )
 
 
@@ -52,17 +43,12 @@ def find_score(report: CalibrationReport, probability: float) -> float | None:
     return float(min(row[FEATURES.index("score")] for row in likely)) if likely else None
 
 
-def _label_hits(run: Run, query: str, judged: Mapping[str, int], number: int) -> list[_Row]:
+def _label_hits(run: Run, query: str, judged: Mapping[str, int]) -> QueryRows:
+    """Return the rows of a query's hits, whose only feature is the score."""
     ids, scores = run.columns(query)
-    found = zip(ids, scores.tolist(), strict=True)
-    hits = [(score, judged.get(id, 0) > 0, number) for id, score in found if id != query]
-    return hits[:CALIBRATION_DEPTH]
-
-
-def _stack(rows: Sequence[_Row]) -> LabelledHits:
-    """Return hits as rows whose only feature is the score."""
-    features = np.zeros((len(rows), COLUMN_COUNT))
-    features[:, FEATURES.index("score")] = [score for score, _, _ in rows]
+    hits = [(judged.get(id, 0) > 0, score) for id, score in zip(ids, scores.tolist(), strict=True) if id != query]
+    relevant = [is_right for is_right, _ in hits[:CALIBRATION_DEPTH]]
+    features = np.zeros((len(relevant), COLUMN_COUNT))
+    features[:, FEATURES.index("score")] = [score for _, score in hits[:CALIBRATION_DEPTH]]
     features[:, SIMILARITY_COLUMN], features[:, SAMENESS_COLUMN:] = np.nan, 1.0
-    labels, numbers = [is_right for _, is_right, _ in rows], [number for _, _, number in rows]
-    return LabelledHits(features, np.array(labels, np.bool_), np.array(numbers, np.int64))
+    return features.tolist(), relevant, features[np.logical_not(relevant)][:1].tolist()

@@ -149,7 +149,7 @@ def draw_sample(
         labels = restrict_split(Split(queries, split.qrels), set(own))
         view = archive.view(held_out_splits=splits_to_hold_out(archive, name), group=group or None)
         hits += rank_labelled(ranker, view, labels, progress, use if resume else None)
-    first, later, first_wrong = _collect_labelled_hits(hits)
+    first, later, first_wrong = collect_labelled_hits(hits)
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
     query_clusters = [clusters[id] for id in groups]
@@ -254,7 +254,7 @@ def _hide_own_phrasing(hit: Question, docid: int, one: ResolvedQuery) -> Questio
     return replace(hit, rephrasings=hit.rephrasings[:own] + hit.rephrasings[own + 1 :])
 
 
-def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
+def collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
     """Return the rows of first hits, of later hits, and of first wrong hits."""
     first: list[_Row] = []
     later: list[_Row] = []

@@ -15,10 +15,9 @@ from askalike.core.output import escape_controls
 
 INTERRUPTED_EXIT_CODE = 130
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Error numbers of writing to a full or failing disk."""
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "demo": ("demo", "Import, search and measure an example archive; each command is shown before it runs."),
+        "demo": ("install", "Import, search and measure an example archive; each command is shown before it runs."),
         "init": ("archives", "Create an empty archive, which an application fills over HTTP."),
         "import": ("archives", "Import questions and answers from files, a dump or a running site."),
         "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
@@ -51,7 +50,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
         "backtest": (
-            "backtest",
+            "ranking",
             "Measure what comments on the latest questions would have been made, and how many of them right.",
         ),
         "replay": (
@@ -79,7 +78,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Maintain": {
-        "compile": ("compile", "Compile the inner loops for this machine, so that the first search need not."),
+        "compile": ("install", "Compile the inner loops for this machine, so that the first search need not."),
         "export": ("archives", "Export an archive to a new folder."),
         "backup": ("archives", "Save an archive to one file; the archive may be in use."),
         "restore": ("archives", "Restore an archive from a backup, after checking every byte."),
@@ -99,7 +98,6 @@ GC_THRESHOLD = 200_000
 PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 """The variable that stops pydantic from looking for plugins in every installed package."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
-"""Variables in which a shell passes a command line for completion."""
 
 
 class _OrderedCommands(CommandGroup):

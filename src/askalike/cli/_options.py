@@ -1,24 +1,29 @@
 """Options that several commands share, and the functions that parse them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
 from askalike import rankers
 from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._encoders import remark_encoding
 from askalike.cli._output import print_remark
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
 from askalike.core.states import LEFT_OUT, parse_left_out
 from askalike.core.values import FIELDS, check_fields, parse_tag
 from askalike.rankers import Ranker
 from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive
+from askalike.store.encoding import read_encoding
+
+if TYPE_CHECKING:
+    from askalike.search.engine import LocalEngine
 
 
 def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
@@ -39,19 +44,41 @@ def check_assignment(text: str) -> str:
     return text
 
 
-def assignment_option(help: str) -> Any:
+def value(name: str, help: str, shown: str | bool = True, parse: Callable[[str], Any] | None = None) -> Any:
+    """Return an option. name: of its value in the help. shown: its default there. parse: see `checked`."""
+    return Option(metavar=name, callback=checked(parse) if parse else None, help=help, show_default=shown)
+
+
+def url(help: str, shown: str | bool = True) -> Any:
+    """Return an option for an address; see `value`."""
+    return value("URL", help, shown, parse_url)
+
+
+def share(help: str, shown: str | bool = True) -> Any:
+    """Return an option for a number from 0 to 1. shown: its default in the help."""
+    return Option(min=0, max=1, help=help, show_default=shown)
+
+
+def output(name: str, help: str, shown: str | bool = True) -> Any:
+    """Return the option -o for what is written; see `value`."""
+    return Option("-o", "--output", metavar=name, help=help, show_default=shown)
+
+
+def assignment(help: str) -> Any:
     """Return the option --set KEY=VALUE. help: what it sets."""
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
-RANKER_NAMES = ", ".join(rankers.names())
-RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
+RANKER_HELP = f"A model of the archive, or one of: {', '.join(rankers.names())}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
+LabelledArchive = Annotated[
+    Path | None, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="An archive with labels.")
+]
 RankerName = Annotated[
     str | None,
     Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),
 ]
-Assignments = Annotated[list[str] | None, assignment_option("A setting of the ranker")]
+Assignments = Annotated[list[str] | None, assignment("A setting of the ranker")]
 Fields = Annotated[
     str | None,
     Option(
@@ -80,13 +107,9 @@ Ray = Annotated[
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Probability = Annotated[
     float | None,
-    Option(
-        min=0,
-        max=1,
-        help="Minimum probability that a hit asks the same; needs a calibration.",
-        show_default="the calibration's threshold",
-    ),
+    share("Minimum probability that a hit asks the same; needs a calibration.", "the calibration's threshold"),
 ]
+Depth = Annotated[int, Option("-k", min=1, help="Documents per query.")]
 RuleName = Literal["trec_eval", "semeval", "beir", "lei"]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is drawn at random.")]
 Port = Annotated[int, Option(min=0, max=65535, help="The port; 0 picks a free one.")]
@@ -151,20 +174,28 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
     return rankers.create(name, parse_settings(settings, fields), archive)
 
 
-def answering_ranker(
-    archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None
-) -> Ranker:
-    """Return the ranker of `build_ranker` for people who wait for an answer.
+@contextmanager
+def open_engine(
+    directory: Path, engine: str | None, ranker: str | None, settings: list[str] | None, fields: str | None,
+    filter: Filter | None = None,
+) -> "Iterator[LocalEngine]":  # fmt: skip
+    """Yield an engine for people who wait for an answer, with the ranker of `build_ranker`.
 
-    While the vectors of an active encoder are incomplete, it is the default ranker, and they are computed in the
+    While the vectors of an active encoder are incomplete, it has the default ranker, and they are computed in the
     background.
     """
-    ranker = build_ranker(archive, name, settings, fields)
-    if name or not (encoder := missing_encoder(archive, ranker)):
-        return ranker
-    start_encoding(archive.path)
-    remark_encoding(archive, encoder)
-    return rankers.create(rankers.default_name(), {}, archive)
+    from askalike.search.engine import LocalEngine
+
+    with Archive.open(directory, engine) as archive:
+        chosen = build_ranker(archive, ranker, settings, fields)
+        if not ranker and (encoder := missing_encoder(archive, chosen)):
+            start_encoding(archive.path)
+            progress = read_encoding(archive.path, encoder)
+            how_far = f": {progress.describe()}" if progress else ""
+            print_remark(f"askalike: words answer until the vectors of {encoder} are complete{how_far}")
+            chosen = rankers.create(rankers.default_name(), {}, archive)
+        with LocalEngine(archive, chosen, filter=filter) as opened:
+            yield opened
 
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:

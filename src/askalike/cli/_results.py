@@ -21,37 +21,19 @@ MATCH_STYLE = "bold yellow"
 MIN_SHOWN_SCORE = 0.005
 """Minimum contribution to a score for a word to be shown."""
 MAX_ANSWER_CHARACTERS = 600
-"""Maximum number of characters shown of a stored answer."""
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
 def matches_as_json(matches: Sequence[SearchHit], ranker: str, took_ms: float) -> dict[str, Any]:
     """Return the output of `search --json`: the hits, whether there are none, the ranker and the milliseconds."""
-    results = [_match_as_json(match) for match in matches]
+    results = [match.as_dict() | _explanation_as_json(match) for match in matches]
     return {"results": results, "abstained": not matches, "ranker": ranker, "took_ms": round(took_ms, 2)}
 
 
-def _match_as_json(match: SearchHit) -> dict[str, Any]:
-    question, reason = match.question, match.explanation or Explanation(match.score)
-    duplicate = match.matched_duplicate
-    return {
-        "id": question.id,
-        "title": question.title,
-        "url": question.url,
-        "tags": list(question.tags),
-        "snippet": match.snippet,
-        "score": match.score,
-        "probability": match.probability,
-        "calibrated": match.probability is not None,
-        "similarity": match.similarity,
-        "states": list(match.states),
-        "solution": match.solution,
-        "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
-        "duplicate_of": match.duplicate_of,
-        "parts": dict(reason.parts),
-        "fields": dict(reason.fields),
-        "contributions": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
-    }
+def _explanation_as_json(match: SearchHit) -> dict[str, Any]:
+    reason = match.explanation or Explanation(match.score)
+    contributions = [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions]
+    return {"parts": dict(reason.parts), "fields": dict(reason.fields), "contributions": contributions}
 
 
 def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
@@ -167,7 +149,6 @@ def _about_line(*details: str | None) -> Text:
 
 
 def _highlight_title(match: SearchHit) -> Text:
-    """Return the title with the matched words marked."""
     text = Text(match.title, "bold")
     if match.explanation and match.explanation.text.get("title") == match.title:
         formulas = find_formulas(match.title)

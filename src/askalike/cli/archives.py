@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
-from inspect import Parameter, Signature
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,9 +12,8 @@ import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
+import askalike.cli._options as options
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
-from askalike.cli._encoders import NO_ENCODER, choose_encoder
-from askalike.cli._options import Directory, Json, checked
 from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
@@ -24,52 +23,14 @@ from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
+from askalike.search import interim
 from askalike.static_site.site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
-COMMON_PARAMETERS: dict[str, Any] = {
-    "paths": Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],
-    "output": Annotated[
-        Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive; created if new.")
-    ],
-    "strict": Annotated[bool, Option("--strict", help="Stop at the first row that cannot be imported.")],
-    "language": Annotated[
-        str | None,
-        Option(metavar="XX", callback=checked(parse_language), help="The archive's language.", show_default="detected"),
-    ],
-    "source": Annotated[
-        str | None, Option(metavar="NAME", help="The source of the files.", show_default="the site, or the file's name")
-    ],
-    "prune": Annotated[bool, Option("--prune", help="Remove records that the source no longer has.")],
-    "dry_run": Annotated[bool, Option("--dry-run", help="Show the changes without writing them.")],
-    "yes": Annotated[bool, Option("--yes", "-y", help="Allow changes to more than a tenth of the source's records.")],
-    "encoding": Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            callback=checked(parse_encoding),
-            help="The encoding of text files, e.g. cp1252.",
-            show_default="UTF-8",
-        ),
-    ],
-    "encoder": Annotated[
-        str | None,
-        Option(
-            metavar="MODEL",
-            help="The archive's pre-trained encoder, see askalike encoder use; none for words alone.",
-            show_default="a new archive's: one that is installed and knows its languages",
-        ),
-    ],
-    "download": Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")],
-    "as_json": Annotated[bool, Option("--json", help="Print one JSON object.")],
-}
-FLAGS = ("strict", "prune", "dry_run", "yes", "download", "as_json")
-COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
-    ("language", "source", "encoding", "encoder")
-)
-
+NO_ENCODER = "none"
+"""The value of --encoder with which an archive keeps words alone."""
 STATIC_SITE = "static-site"
 TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
 """Formats that users mistake for names of readers."""
@@ -141,46 +102,112 @@ def _check_reader(name: str, known: Sequence[str]) -> None:
 
 
 def _build_command(reader: str) -> Callable[..., None]:
-    """Return the command of one reader, with the common parameters and an option for each of its settings."""
+    """Return the command of one reader: the parameters of all imports, and an option for each of its settings."""
 
     def run(**values: Any) -> None:
-        common = {name: values.pop(name) for name in COMMON_PARAMETERS}
-        paths, output, as_json = (common.pop(name) for name in ("paths", "output", "as_json"))
-        encoder, download = common.pop("encoder"), common.pop("download")
-        is_new = not (output / DATABASE_FILE).exists()
-        if encoder and encoder != NO_ENCODER:
-            from askalike.tuning.adoption import check_source
+        _import(reader, **values)
 
-            check_source(encoder, download)
-        with byte_progress_bar() as bar:
-            summary = import_archive(reader, paths, output, options=values, progress=bar, **common)
-        for what, count in summary.notes.items():
-            print_remark(f"{what}: {count:,}")
-        if summary.rejected:
-            see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
-            print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
-        if not common["dry_run"]:
-            with Archive.open(output) as archive:
-                choose_encoder(archive, encoder, is_new, download)
-        if as_json:
-            print(to_json(asdict(summary) | {"archive": str(output)}))
-            return
-        changes = f"{summary.source}: {describe_counts(summary.changes)}"
-        print(f"dry run, nothing is written; {changes}" if common["dry_run"] else f"{changes}\n{summary}")
-
-    fields = load("reader", reader).model_fields
-    options = {
-        name: Annotated[field.annotation, _describe_option(reader, name, field)] for name, field in fields.items()
-    }
-    defaults = COMMON_DEFAULTS | {name: field.default for name, field in fields.items()}
-    run.__annotations__ = COMMON_PARAMETERS | options
-    run.__signature__ = Signature(  # type: ignore[attr-defined]
-        [
-            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=defaults.get(name, Parameter.empty))
-            for name, kind in run.__annotations__.items()
-        ]
-    )
+    [_, *common, _] = inspect.signature(_import).parameters.values()
+    own = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[field.annotation, _describe_option(reader, name, field)],
+        )
+        for name, field in load("reader", reader).model_fields.items()
+    ]
+    parameters = [*(each.replace(kind=Parameter.KEYWORD_ONLY) for each in common), *own]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _import(
+    reader: str,
+    paths: Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],
+    output: Annotated[
+        Path, Option("--output", "-o", metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive; created if new.")
+    ],
+    strict: Annotated[bool, Option("--strict", help="Stop at the first row that cannot be imported.")] = False,
+    language: Annotated[
+        str | None,
+        options.value("XX", "The archive's language.", "detected", parse=parse_language),
+    ] = None,
+    source: Annotated[
+        str | None, options.value("NAME", "The source of the files.", "the site, or the file's name")
+    ] = None,
+    prune: Annotated[bool, Option("--prune", help="Remove records that the source no longer has.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show the changes without writing them.")] = False,
+    yes: Annotated[
+        bool, Option("--yes", "-y", help="Allow changes to more than a tenth of the source's records.")
+    ] = False,
+    encoding: Annotated[
+        str | None,
+        options.value("NAME", "The encoding of text files, e.g. cp1252.", "UTF-8", parse=parse_encoding),
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        options.value(
+            "MODEL",
+            "The archive's pre-trained encoder, see askalike encoder use; none for words alone.",
+            "a new archive's: one that is installed and knows its languages",
+        ),
+    ] = None,
+    download: Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False,
+    **settings: Any,
+) -> None:
+    is_new = not (output / DATABASE_FILE).exists()
+    if encoder and encoder != NO_ENCODER:
+        from askalike.tuning.adoption import check_source
+
+        check_source(encoder, download)
+    with byte_progress_bar() as bar:
+        summary = import_archive(
+            reader, paths, output, options=settings, strict=strict, language=language, source=source, prune=prune,
+            dry_run=dry_run, yes=yes, encoding=encoding, progress=bar,
+        )  # fmt: skip
+    for what, count in summary.notes.items():
+        print_remark(f"{what}: {count:,}")
+    if summary.rejected:
+        see = "" if dry_run else f": see {output / REJECTS_FILE}"
+        print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
+    if not dry_run:
+        with Archive.open(output) as archive:
+            _choose_encoder(archive, encoder, is_new, download)
+    if as_json:
+        print(to_json(asdict(summary) | {"archive": str(output)}))
+        return
+    changes = f"{summary.source}: {describe_counts(summary.changes)}"
+    print(f"dry run, nothing is written; {changes}" if dry_run else f"{changes}\n{summary}")
+
+
+def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, download: bool) -> None:
+    """Adopt the encoder of an import: the named one, or for a new archive the one at hand that knows its languages.
+
+    Its vectors are computed in the background; an archive with drafts alone has none. is_new: whether the import has
+    made the archive; for any other, a remark names the encoder at hand, once.
+    """
+    from askalike.tuning.adoption import adopt_encoder, decline_encoder, fitting_encoder, suggest_encoder
+
+    if encoder == NO_ENCODER:
+        decline_encoder(archive)
+        return
+    if encoder is None and not is_new:
+        if unused := suggest_encoder(archive):
+            advice = f"askalike encoder use {archive.path} {unused}"
+            print_remark(f"{unused}, an encoder for its languages, is installed and not used; to try it: {advice}")
+        return
+    questions = len(archive.view())
+    name = encoder or (fitting_encoder(archive) if questions else None)
+    if name is None:
+        return
+    adopted = adopt_encoder(archive, name, download=download)
+    if questions <= interim.AT_ONCE:
+        print_remark(f"encoder: {adopted.name}")
+        return
+    interim.start_encoding(archive.path)
+    print_remark(f"encoder: {adopted.name}; words answer now, its vectors follow in the background (askalike info)")
 
 
 def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
@@ -191,7 +218,7 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
     shown = SHOWN_DEFAULTS.get(name) or SHOWN_DEFAULTS.get("COLUMN" if is_column else f"{reader} {name}")
     bounds = [bound for bound in field.metadata if hasattr(bound, "ge") or hasattr(bound, "gt")]
     smallest = next((getattr(bound, "ge", getattr(bound, "gt", None)) for bound in bounds), None)
-    callback = checked(CHECKS[name]) if name in CHECKS and not is_column else None
+    callback = options.checked(CHECKS[name]) if name in CHECKS and not is_column else None
     value_name = "COLUMN" if is_column else VALUE_NAMES.get(name)
     return Option(help=help, metavar=value_name, min=smallest, callback=callback, show_default=shown or True)
 
@@ -200,12 +227,7 @@ def init_command(
     directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
     language: Annotated[
         str | None,
-        Option(
-            metavar="XX",
-            callback=checked(parse_language),
-            help="The language of its questions, e.g. en.",
-            show_default="none",
-        ),
+        options.value("XX", "The language of its questions, e.g. en.", "none", parse=parse_language),
     ] = None,
 ) -> None:
     """Create an empty archive, which an application fills over HTTP.
@@ -229,12 +251,12 @@ def init_command(
 
 
 def export_command(
-    directory: Directory,
+    directory: options.Directory,
     format: Annotated[
         Literal["beir", "csv", "spreadsheet", "retrieval", "static-site"],
         Option(help="The format of the export; see above."),
     ],
-    out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="The folder to write.")],
+    out: Annotated[Path, options.output("FOLDER", "The folder to write.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
     html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
 ) -> None:
@@ -263,10 +285,10 @@ def export_command(
 
 
 def backup_command(
-    directory: Directory,
+    directory: options.Directory,
     file: Annotated[Path, Argument(metavar="FILE", help="The backup to write; must not exist.")],
     verify: Annotated[bool, Option("--verify", help="Then restore it to a temporary folder, as a test.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Save an archive to one file; the archive may be in use.
 
@@ -289,7 +311,7 @@ def backup_command(
 def restore_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A backup.")],
     directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Restore an archive from a backup, after checking every byte.
 

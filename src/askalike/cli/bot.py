@@ -9,73 +9,49 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from askalike.cli._options import (
-    Assignments,
-    Directory,
-    Engine,
-    Fields,
-    Probability,
-    RankerName,
-    Without,
-    answering_ranker,
-    checked,
-    split_list,
-)
-from askalike.core.addresses import parse_url
+import askalike.cli._options as options
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
 from askalike.integrations.bots import Product, require_extra
-from askalike.store import Archive
 
 ADDRESS_VARIABLE = "ZULIP_SITE"
 ZULIPRC = {"email": "ZULIP_EMAIL", "key": "ZULIP_API_KEY", "site": ADDRESS_VARIABLE}
-"""A name in a zuliprc → the variable."""
 
 
 def bot_command(
     product: Annotated[Product, Argument(metavar="PRODUCT", help="The chat: zulip, slack or discord.")],
-    directory: Directory,
+    directory: options.Directory,
     credentials: Annotated[
         Path | None,
-        Option(metavar="FILE", help="A file of lines NAME=VALUE, or a zuliprc.", show_default="environment variables"),
+        options.value("FILE", "A file of lines NAME=VALUE, or a zuliprc.", "environment variables"),
     ] = None,
     address: Annotated[
         str | None,
-        Option(
-            metavar="URL",
-            callback=checked(parse_url),
-            help="The address of a Zulip organization, or another one of the API.",
-            show_default="ZULIP_SITE, or the product's",
-        ),
+        options.url("The address of a Zulip organization, or another one of the API.", "ZULIP_SITE, or the product's"),
     ] = None,
-    channels: Annotated[
-        str, Option(metavar="NAMES", help="Names or ids of public channels.", show_default="all that the bot is in")
-    ] = "",
-    min_probability: Probability = None,
+    channels: Annotated[str, options.value("NAMES", "Names or ids of public channels.", "all that the bot is in")] = "",
+    min_probability: options.Probability = None,
     min_similarity: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Minimum similarity in an archive that is not calibrated.", show_default="silence"),
+        float | None, options.share("Minimum similarity in an archive that is not calibrated.", "silence")
     ] = None,
     archive_url: Annotated[
         str | None,
-        Option(
-            metavar="URL",
-            callback=checked(parse_url),
-            help="The archive in a service, to link questions without an address: https://questions.example/a/desk.",
-            show_default="no link",
+        options.url(
+            "The archive in a service, to link questions without an address: https://questions.example/a/desk.",
+            "no link",
         ),
     ] = None,
     source: Annotated[
-        str | None, Option(metavar="NAME", help="The source of drafts, as in imports.", show_default="the chat's name")
+        str | None, options.value("NAME", "The source of drafts, as in imports.", "the chat's name")
     ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what it would say, and write nothing in the chat or archive.")
     ] = False,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
-    without: Without = None,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
+    without: options.Without = None,
 ) -> None:
     """Answer new threads of a chat with what was asked before, once each, and only if that is likely.
 
@@ -94,7 +70,6 @@ def bot_command(
     from askalike.integrations.bots.answered import AnsweredThreads
     from askalike.integrations.bots.bot import Bot, BotSettings, state_path
     from askalike.integrations.bots.running import run_bot
-    from askalike.search.engine import LocalEngine
     from askalike.service.log import start_log
 
     chat_type, stop = chat_class(product), Event()
@@ -102,11 +77,10 @@ def bot_command(
     place = address or chat_type.default_address or values.get(ADDRESS_VARIABLE)
     if place is None:
         raise SettingsError(f"{product}: which organization? expected --address https://…, or {ADDRESS_VARIABLE}")
-    chat = chat_type(place, values, split_list(channels), stop)
+    chat = chat_type(place, values, options.split_list(channels), stop)
     filter = Filter(without=tuple(without or ()))  # type: ignore[arg-type]
     with (
-        Archive.open(directory, engine) as archive,
-        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields), filter=filter) as opened,
+        options.open_engine(directory, engine, ranker, settings, fields, filter) as opened,
         AnsweredThreads(None if dry_run else state_path(directory, product)) as answered,
     ):
         if opened.calibration is None and min_similarity is None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
+import askalike.cli._options as options
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
 from askalike.calibration.foreign_runs import calibrate_run, find_score
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
@@ -21,8 +22,6 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._options import Assignments, Engine, Fields, Json, QrelsFile, RankerName, Seed, build_ranker
 from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
@@ -39,33 +38,29 @@ PREVALENCE_HELP = "The share of new questions that somebody has asked before."
 
 
 def calibrate_command(
-    directory: Annotated[
-        Path | None, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="An archive with labels.")
-    ] = None,
-    run: Annotated[Path | None, Option(metavar="FILE", help="A run of any system, instead of an archive.")] = None,
-    qrels: QrelsFile = None,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    directory: options.LabelledArchive = None,
+    run: Annotated[Path | None, options.value("FILE", "A run of any system, instead of an archive.")] = None,
+    qrels: options.QrelsFile = None,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     split: Annotated[
         str | None,
-        Option(metavar="SPLIT", help="The split with the queries.", show_default="dev, else the first with enough"),
+        options.value("SPLIT", "The split with the queries.", "dev, else the first with enough"),
     ] = None,
     precision: Annotated[
-        float | None, Option(min=0, max=1, help="Set the threshold above which this share of first hits is right.")
+        float | None, options.share("Set the threshold above which this share of first hits is right.")
     ] = None,
-    guarantee: Annotated[float | None, Option(min=0, max=1, help=GUARANTEE_HELP)] = None,
+    guarantee: Annotated[float | None, options.share(GUARANTEE_HELP)] = None,
     off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
-    prevalence: Annotated[
-        float | None, Option(min=0, max=1, help=PREVALENCE_HELP, show_default="1; with --off-topic 0.5")
-    ] = None,
+    prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; with --off-topic 0.5")] = None,
     titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
     max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     verbose: Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Turn a ranker's scores into probabilities, and measure how reliable they are.
 
@@ -91,18 +86,22 @@ def calibrate_command(
             raise SettingsError(
                 "calibrate --run: expected only --qrels, --precision, --guarantee, --prevalence, --seed"
             )
-        report_run(run, _calibrate_files(run, qrels, precision, guarantee, prevalence, seed), verbose, json)
+        report = calibrate_run(
+            str(run), read_run(run), read_qrels(qrels), precision=precision, guarantee=guarantee,
+            prevalence=1.0 if prevalence is None else prevalence, seed=seed,
+        )  # fmt: skip
+        _print_run_report(run, report, verbose, json)
         return
     if not directory or run or qrels:
         raise SettingsError("calibrate: expected an archive's directory, or --run FILE together with --qrels FILE")
-    with Archive.open(directory, engine) as archive, progress_bar("calibrating") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("calibrating") as progress:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
-        built = build_ranker(archive, ranker, settings, fields)
+        built = options.build_ranker(archive, ranker, settings, fields)
         by_off_topic = off_topic and precision is None and guarantee is None
         share = prevalence if prevalence is not None else 0.5 if by_off_topic else 1.0
         results = calibrate_each_use(
             archive, built, split, precision=precision, guarantee=guarantee, prevalence=share, titles_only=titles,
-            max_queries=max_queries, max_per_cluster=per_cluster, seed=seed, progress=report, resume=True,
+            max_queries=max_queries, max_per_cluster=per_cluster, seed=seed, progress=progress, resume=True,
         )  # fmt: skip
         calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
         remark = describe_choice(archive, built, results[0].sample.split)
@@ -174,7 +173,6 @@ def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, th
 
 
 def _format_guarantee(guarantee: Guarantee) -> str:
-    """Return a sentence on whether a threshold holds, and on the hits that showed it."""
     most = f"with {CONFIDENCE:.0%} confidence at most {1 - guarantee.precision:.0%} of the first hits shown are wrong"
     if guarantee.threshold is None:
         return f"no threshold with a guarantee: above none that was tried it holds that {most}"
@@ -184,15 +182,7 @@ def _format_guarantee(guarantee: Guarantee) -> str:
     return f"{most}: {tested}; {coverage.value:.0%} of them get one"
 
 
-def _calibrate_files(
-    run: Path, qrels: Path, precision: float | None, guarantee: float | None, prevalence: float | None, seed: int
-) -> CalibrationReport:
-    share = 1.0 if prevalence is None else prevalence
-    targets = {"precision": precision, "guarantee": guarantee}
-    return calibrate_run(str(run), read_run(run), read_qrels(qrels), **targets, prevalence=share, seed=seed)
-
-
-def report_run(run: Path, report: CalibrationReport, verbose: bool, json: bool) -> None:
+def _print_run_report(run: Path, report: CalibrationReport, verbose: bool, json: bool) -> None:
     """Print the calibration of another system's run: its curve by scores, thresholds as scores, how reliable it is."""
     scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}
     threshold = report.calibration.threshold
@@ -225,7 +215,6 @@ def _in_ten(share: float) -> str:
 
 
 def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
-    """Return all measurements, and the threshold if one was chosen."""
     sample = report.sample
     text = "title and body" if sample.has_bodies else "title"
     parts = [
@@ -273,7 +262,6 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
 
 
 def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
-    """Return the whole curve, and the threshold at which enough off-topic queries get nothing."""
     rows = [
         (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
         for point in curve.points
@@ -299,7 +287,6 @@ def _format_reliability(what: str, reliability: Reliability) -> str:
 
 
 def _group_table(averages: GroupAverages) -> ResultTable:
-    """Return one row per group, and the averages over groups."""
     rows = [
         (name, f"{of.n:,}", f"{of.base_rate:.3f}", f"{of.error:.3f}", f"{of.skill:+.3f}")
         for name, of in averages.groups.items()

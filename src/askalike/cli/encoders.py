@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option, Typer
 
-from askalike.cli._options import Directory, Json
+import askalike.cli._options as options
 from askalike.cli._output import open_console, plain_table, print_remark, to_json
 from askalike.core.counts import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
@@ -35,16 +35,14 @@ encoder_command.callback()(lambda: None)
 
 @encoder_command.command("use")
 def use_encoder_command(
-    directory: Directory,
+    directory: options.Directory,
     model: Annotated[
         str,
         Argument(metavar="MODEL", help="A name of askalike encoder list, a folder, a package, or a name on the hub."),
     ],
-    name: Annotated[
-        str, Option(metavar="NAME", help="Its name in the archive.", show_default="the last part of MODEL")
-    ] = "",
+    name: Annotated[str, options.value("NAME", "Its name in the archive.", "the last part of MODEL")] = "",
     download: Annotated[bool, Option("--download", help="Fetch MODEL from the Hugging Face hub.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Make a pre-trained encoder the archive's, and activate its hybrid with the lexical ranker.
 
@@ -75,7 +73,7 @@ def list_encoders_command(
     directory: Annotated[
         Path | None, Argument(metavar="DIR", help="An archive on which to try those that are installed.")
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """List the encoders that extras bring: languages, size, licence, and what each would give an archive.
 

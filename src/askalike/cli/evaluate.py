@@ -9,25 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._options import (
-    Assignments,
-    Directory,
-    Engine,
-    Fields,
-    Jobs,
-    Json,
-    QrelsFile,
-    RankerName,
-    Ray,
-    RuleName,
-    announce_compilation,
-    assignment_option,
-    build_ranker,
-    check_measures,
-    checked,
-    split_list,
-)
+import askalike.cli._options as options
 from askalike.cli._output import (
     lines_without_terminal,
     nested_progress_bars,
@@ -37,7 +19,6 @@ from askalike.cli._output import (
     progress_bar,
     to_json,
 )
-from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
 from askalike.core.counts import format_count
@@ -71,38 +52,29 @@ SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
 def evaluate_command(
-    directory: Annotated[
-        Path | None, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="An archive with labels.")
-    ] = None,
-    run: Annotated[
-        Path | None, Option(metavar="FILE", help="A run to measure, instead of an archive's ranker.")
-    ] = None,
-    qrels: QrelsFile = None,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
-    split: Annotated[str | None, Option(metavar="SPLIT", help=SPLIT_HELP, show_default="test, else the first")] = None,
-    measures: Annotated[
-        str, Option(metavar="MEASURES", callback=checked(check_measures), help=MEASURES_HELP)
-    ] = " ".join(DEFAULT_MEASURES),
-    rule: Annotated[RuleName, Option(help=RULE_HELP)] = "trec_eval",
-    k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
-    per_query: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the values of each query to this CSV file.")
-    ] = None,
+    directory: options.LabelledArchive = None,
+    run: Annotated[Path | None, options.value("FILE", "A run to measure, instead of an archive's ranker.")] = None,
+    qrels: options.QrelsFile = None,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
+    split: Annotated[str | None, options.value("SPLIT", SPLIT_HELP, "test, else the first")] = None,
+    measures: Annotated[str, options.value("MEASURES", MEASURES_HELP, parse=options.check_measures)] = " ".join(
+        DEFAULT_MEASURES
+    ),
+    rule: Annotated[options.RuleName, Option(help=RULE_HELP)] = "trec_eval",
+    k: options.Depth = 100,
+    per_query: Annotated[Path | None, options.value("FILE", "Write the values of each query to this CSV file.")] = None,
     grounded: Annotated[
         int,
         Option(
             min=0, metavar="N", help="Also let --endpoint answer N queries, and measure how well sources support them."
         ),
     ] = 0,
-    endpoint: Annotated[
-        str | None,
-        Option(metavar="URL", callback=checked(parse_url), help="With --grounded: an OpenAI-compatible endpoint."),
-    ] = None,
-    model: Annotated[str | None, Option(metavar="NAME", help="With --grounded: the endpoint's model.")] = None,
-    json: Json = False,
+    endpoint: Annotated[str | None, options.url("With --grounded: an OpenAI-compatible endpoint.")] = None,
+    model: Annotated[str | None, options.value("NAME", "With --grounded: the endpoint's model.")] = None,
+    json: options.Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
 
@@ -117,12 +89,12 @@ def evaluate_command(
     from askalike.experiments.answer_support import measure_support
     from askalike.search.answering.chat_endpoint import named_endpoint
 
-    writer, wanted = named_endpoint(endpoint, model) if grounded else None, split_list(measures)
+    writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
     if run and qrels:
         measured = _measure_run(run, qrels, wanted, rule)
     elif directory and not run and not qrels:
         with Archive.open(directory, engine) as archive, progress_bar("evaluating") as report:
-            built = build_ranker(archive, ranker, settings, fields)
+            built = options.build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             measured = _Measured(_describe_ranking(archive, directory, built, name), result)
@@ -179,28 +151,21 @@ def compare_command(
     runs: Annotated[
         list[str], Argument(metavar="RUN", help="Run files, or folders of experiments; NAME=PATH names one.")
     ],
-    qrels: QrelsFile = None,
-    archive: Annotated[Path | None, Option(metavar="DIR", help="The archive with the judgements and texts.")] = None,
-    split: Annotated[
-        str | None, Option(metavar="SPLIT", help="The archive's split.", show_default="the experiment's, else test")
-    ] = None,
+    qrels: options.QrelsFile = None,
+    archive: Annotated[Path | None, options.value("DIR", "The archive with the judgements and texts.")] = None,
+    split: Annotated[str | None, options.value("SPLIT", "The archive's split.", "the experiment's, else test")] = None,
     measures: Annotated[
         str | None,
-        Option(
-            metavar="MEASURES",
-            callback=checked(check_measures),
-            help=MEASURES_HELP,
-            show_default="the experiment's, else the usual ones",
-        ),
+        options.value("MEASURES", MEASURES_HELP, "the experiment's, else the usual ones", parse=options.check_measures),
     ] = None,
-    rule: Annotated[RuleName | None, Option(help=RULE_HELP, show_default="the experiment's, else trec_eval")] = None,
+    rule: Annotated[
+        options.RuleName | None, Option(help=RULE_HELP, show_default="the experiment's, else trec_eval")
+    ] = None,
     common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
     format: Annotated[
         Literal["text", "html", "latex", "csv", "json"], Option(help="The format of the comparison.")
     ] = "text",
-    output: Annotated[
-        Path | None, Option("-o", "--output", metavar="FILE", help="The file to write.", show_default="stdout")
-    ] = None,
+    output: Annotated[Path | None, options.output("FILE", "The file to write.", "stdout")] = None,
 ) -> None:
     """Compare runs query by query, with intervals and significance.
 
@@ -217,7 +182,11 @@ def compare_command(
     from askalike.experiments.reporting.page import write_file
 
     sources = parse_sources(runs)
-    names = split_list(measures) if measures is not None else declared_value(sources, "measures") or DEFAULT_MEASURES
+    names = (
+        options.split_list(measures)
+        if measures is not None
+        else declared_value(sources, "measures") or DEFAULT_MEASURES
+    )
     judged_by = rule or declared_value(sources, "rule") or "trec_eval"
     judgements = load_judgements(sources, qrels, archive, split)
     text = format_comparison(compare_runs(sources, judgements, names, judged_by, common_only=common_only), format)
@@ -235,28 +204,30 @@ def _parse_shares(text: str) -> list[float]:
 
 
 def split_command(
-    directory: Directory,
+    directory: options.Directory,
     by: Annotated[Literal["cluster", "category", "tag", "time", "folds"], Option(help="What separates the parts.")],
     source_split: Annotated[
         str | None, Option("--of", metavar="SPLIT", help="The split to divide.", show_default="the first")
     ] = None,
     shares: Annotated[
         str | None,
-        Option(metavar="SHARES", callback=checked(_parse_shares), help=SHARES_HELP, show_default="0.8,0.1,0.1"),
+        options.value("SHARES", SHARES_HELP, "0.8,0.1,0.1", parse=_parse_shares),
     ] = None,
     before: Annotated[
-        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: train ends before this date.")
+        str | None,
+        options.value("DATE", "By time: train ends before this date.", parse=parse_limit),
     ] = None,
     after: Annotated[
-        str | None, Option(metavar="DATE", callback=checked(parse_limit), help="By time: test begins on this date.")
+        str | None,
+        options.value("DATE", "By time: test begins on this date.", parse=parse_limit),
     ] = None,
     folds: Annotated[int | None, Option(min=2, help="Number of folds.", show_default="5")] = None,
     seed: Annotated[int | None, Option(min=0, help="Seed of the order of clusters.", show_default="0")] = None,
     name: Annotated[
-        str | None, Option(metavar="NAME", help="Name of the parts, as in NAME/dev.", show_default="the value of --by")
+        str | None, options.value("NAME", "Name of the parts, as in NAME/dev.", "the value of --by")
     ] = None,
     force: Annotated[bool, Option("--force", help="Replace earlier parts of that name.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Divide a split into train, dev and test, or folds.
 
@@ -270,8 +241,8 @@ def split_command(
     askalike evaluate DIR --split cluster/dev
     ```
     """
-    options = {"shares": shares, "before": before, "after": after, "folds": folds, "seed": seed}
-    settings = {key: value for key, value in options.items() if value is not None}
+    given = {"shares": shares, "before": before, "after": after, "folds": folds, "seed": seed}
+    settings = {key: value for key, value in given.items() if value is not None}
     create_splitter(by, settings)
     with Archive.open(directory) as archive:
         partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=force)
@@ -282,7 +253,6 @@ def split_command(
 
 
 def _print_partition(partition: Partition) -> None:
-    """Print a line for each part, and how the partition was made."""
     table = plain_table("part", ">queries", ">clusters", ">largest", ">links")
     for part in partition.parts:
         figures = (part.queries, part.clusters, part.largest, part.links)
@@ -297,18 +267,15 @@ def _print_partition(partition: Partition) -> None:
 
 def experiment_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A TOML file with data, rankers and measures.")],
-    output: Annotated[
-        Path | None,
-        Option("-o", "--output", metavar="FOLDER", help="The folder of results.", show_default="runs/ and FILE's name"),
-    ] = None,
-    changes: Annotated[list[str] | None, assignment_option("A key of FILE to change")] = None,
+    output: Annotated[Path | None, options.output("FOLDER", "The folder of results.", "runs/ and FILE's name")] = None,
+    changes: Annotated[list[str] | None, options.assignment("A key of FILE to change")] = None,
     quick: Annotated[
         bool, Option("--quick", help="Try it out in minutes: few queries, pairs, epochs and values, one seed.")
     ] = False,
     force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
-    jobs: Jobs = 1,
-    ray: Ray = None,
-    json: Json = False,
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
+    json: options.Json = False,
 ) -> None:
     """Run the experiment that a TOML file declares, into a folder that reproduces it.
 
@@ -328,7 +295,7 @@ def experiment_command(
 
     experiment = read_experiment(file, parse_assignments(changes or []))
     folder = output or Path("runs") / (file.stem + "-quick" * quick)
-    announce_compilation()
+    options.announce_compilation()
     log = lines_without_terminal()
     with use_workers(jobs, ray), nested_progress_bars() as watch:
         outcome = run_experiment(
@@ -343,7 +310,6 @@ def experiment_command(
 
 
 def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[str], *, quick: bool) -> str:
-    """Return the command that was given, for the report."""
     given = [part for change in changes for part in ("--set", change)] + (["-o", str(output)] if output else [])
     given += ["--quick"] if quick else []
     return shlex.join(["askalike", "experiment", str(file), *given])

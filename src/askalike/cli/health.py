@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from typer import Exit, Option
 
-from askalike.cli._options import Directory, Json, checked
+import askalike.cli._options as options
 from askalike.cli._output import open_console, plain_table, progress_tracker, to_json
 from askalike.core.counts import format_count
 from askalike.health.checks import require_check, run_checks
@@ -20,13 +20,13 @@ from askalike.store import Archive, storage_errors
 
 
 def check_command(
-    directory: Directory,
+    directory: options.Directory,
     strict: Annotated[bool, Option("--strict", help="Exit with 1 if a check finds anything.")] = False,
     skip: Annotated[
         list[str] | None,
-        Option(metavar="CHECK", callback=checked(require_check), help="Skip this check; may be repeated."),
+        options.value("CHECK", "Skip this check; may be repeated.", parse=require_check),
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Check an archive: titles, templates, label leaks, languages, references.
 
@@ -72,7 +72,7 @@ def _format_name(finding: Finding) -> str:
     return words.upper() if finding.serious and finding.count else words
 
 
-def info_command(directory: Directory, json: Json = False) -> None:
+def info_command(directory: options.Directory, json: options.Json = False) -> None:
     """Show what an archive holds: counts, lengths, dates, tags, splits, sizes.
 
     Examples:

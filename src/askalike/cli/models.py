@@ -9,21 +9,9 @@ from typing import Annotated, Any
 from rich.filesize import decimal
 from typer import Argument, Exit, Option
 
+import askalike.cli._options as options
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._options import (
-    Assignments,
-    Directory,
-    Fields,
-    Jobs,
-    Json,
-    Ray,
-    announce_compilation,
-    assignment_option,
-    check_measure,
-    checked,
-    parse_settings,
-)
 from askalike.cli._output import format_ranker, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
@@ -41,24 +29,22 @@ RECIPE_HELP = f"A packaged recipe ({', '.join(list_recipes())}), or a TOML file.
 
 
 def train_command(
-    directory: Directory,
-    recipe: Annotated[str, Option(metavar="RECIPE", help=RECIPE_HELP)],
-    settings: Annotated[list[str] | None, assignment_option("A setting of the recipe")] = None,
+    directory: options.Directory,
+    recipe: Annotated[str, options.value("RECIPE", RECIPE_HELP)],
+    settings: Annotated[list[str] | None, options.assignment("A setting of the recipe")] = None,
     encoder: Annotated[
         str | None,
-        Option(metavar="MODEL", help="The pre-trained encoder to fine-tune: a folder or package."),
+        options.value("MODEL", "The pre-trained encoder to fine-tune: a folder or package."),
     ] = None,
     signals: Annotated[
         str | None,
-        Option(
-            metavar="NAMES", help="Sources of training pairs, as in duplicates,title_body.", show_default="RECIPE's"
-        ),
+        options.value("NAMES", "Sources of training pairs, as in duplicates,title_body.", "RECIPE's"),
     ] = None,
     dev: Annotated[
         str | None,
-        Option(metavar="SPLIT", help="The split that chooses the best epoch.", show_default="a held-out tenth"),
+        options.value("SPLIT", "The split that chooses the best epoch.", "a held-out tenth"),
     ] = None,
-    name: Annotated[str | None, Option(metavar="NAME", help="Name of the model.", show_default="my_RECIPE")] = None,
+    name: Annotated[str | None, options.value("NAME", "Name of the model.", "my_RECIPE")] = None,
     devices: Annotated[int, Option(min=1, help="Number of training processes, each with its own device.")] = 1,
 ) -> None:
     """Train a network on the archive's own labels.
@@ -75,8 +61,8 @@ def train_command(
     missing = [module for module in NEURAL_EXTRA_MODULES if importlib.util.find_spec(module) is None]
     if missing:
         raise SettingsError(f"train: {missing[0]} is not installed; pip install 'askalike[neural]'")
-    options = {"signals": signals, "encoder": encoder}
-    values = parse_settings(settings) | {key: value for key, value in options.items() if value}
+    given = {"signals": signals, "encoder": encoder}
+    values = options.parse_settings(settings) | {key: value for key, value in given.items() if value}
     loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     name = name or f"my_{Path(recipe).stem}"
     with Archive.open(directory) as archive:
@@ -113,9 +99,9 @@ def _format_duration(seconds: float) -> str:
 
 
 def models_command(
-    directory: Directory,
-    remove: Annotated[str | None, Option(metavar="NAME", help="Delete this model.")] = None,
-    json: Json = False,
+    directory: options.Directory,
+    remove: Annotated[str | None, options.value("NAME", "Delete this model.")] = None,
+    json: options.Json = False,
 ) -> None:
     """List an archive's trained models and its active ranker, or remove a model.
 
@@ -144,15 +130,15 @@ def models_command(
 
 
 def promote_command(
-    directory: Directory,
+    directory: options.Directory,
     ranker: Annotated[str, Argument(metavar="RANKER", help="A model of the archive, or a ranker by its name.")],
-    settings: Assignments = None,
-    fields: Fields = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
     measure: Annotated[
-        str, Option(metavar="MEASURE", callback=checked(check_measure), help="The measure to compare.")
+        str, options.value("MEASURE", "The measure to compare.", parse=options.check_measure)
     ] = LEADING_MEASURE,
     force: Annotated[bool, Option("--force", help="Activate it regardless of the comparison.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Activate a ranker if it is significantly better on held-out links and feedback.
 
@@ -166,9 +152,9 @@ def promote_command(
     ```
     """
     with Archive.open(directory) as archive, progress_bar("comparing") as report:
-        announce_compilation()
+        options.announce_compilation()
         result = promote(
-            archive, ranker, parse_settings(settings, fields), measure=measure, force=force, progress=report
+            archive, ranker, options.parse_settings(settings, fields), measure=measure, force=force, progress=report
         )
         uncalibrated = result.promoted and load_calibration(archive, rankers.create(None, {}, archive)) is None
     print(to_json(result.as_dict()) if json else result.reason)
@@ -178,7 +164,7 @@ def promote_command(
         raise Exit(REFUSED_EXIT_CODE)
 
 
-def rollback_command(directory: Directory) -> None:
+def rollback_command(directory: options.Directory) -> None:
     """Deactivate the current ranker and return to the one before it.
 
     Examples:
@@ -199,7 +185,7 @@ def rollback_command(directory: Directory) -> None:
 
 
 def distil_command(
-    directory: Directory,
+    directory: options.Directory,
     model: Annotated[
         str | None,
         Argument(
@@ -208,10 +194,10 @@ def distil_command(
             show_default="the archive's own",
         ),
     ] = None,
-    name: Annotated[str, Option(metavar="NAME", help="Name of the new model.")] = "fast",
-    settings: Annotated[list[str] | None, assignment_option("A setting of the lookup")] = None,
-    jobs: Jobs = 1,
-    ray: Ray = None,
+    name: Annotated[str, options.value("NAME", "Name of the new model.")] = "fast",
+    settings: Annotated[list[str] | None, options.assignment("A setting of the lookup")] = None,
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
@@ -225,5 +211,5 @@ def distil_command(
     ```
     """
     with use_workers(jobs, ray), Archive.open(directory) as archive:
-        folder = distil(archive, model or "", name, parse_settings(settings), log=print_remark)
+        folder = distil(archive, model or "", name, options.parse_settings(settings), log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")

@@ -7,24 +7,12 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from askalike.cli._options import (
-    Assignments,
-    Body,
-    Directory,
-    Engine,
-    Fields,
-    Jobs,
-    Json,
-    RankerName,
-    Ray,
-    build_ranker,
-)
+import askalike.cli._options as options
 from askalike.cli._output import format_proportion, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
-from askalike.evaluation.intervals import BinomialProportion
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
@@ -36,24 +24,24 @@ from askalike.text.snippet import extract_snippet
 
 MIN_LABELLED_PAIRS = 20
 """Minimum number of labelled pairs at which their share of duplicates is reported as the precision."""
-SIMILARITY_HELP = "Minimum similarity of a pair, for an uncalibrated ranker."
 MAX_ANSWER_CHARACTERS = 300
 
 
 def dedupe_command(
-    directory: Directory,
-    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The CSV file of clusters.")],
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    directory: options.Directory,
+    output: Annotated[Path, options.output("FILE", "The CSV file of clusters.")],
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     min_probability: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Minimum probability of a pair; needs a calibration.", show_default="0.5"),
+        float | None, options.share("Minimum probability of a pair; needs a calibration.", "0.5")
     ] = None,
-    min_similarity: Annotated[float | None, Option(min=0, max=1, help=SIMILARITY_HELP, show_default="0.7")] = None,
-    jobs: Jobs = 1,
-    ray: Ray = None,
+    min_similarity: Annotated[
+        float | None, options.share("Minimum similarity of a pair, for an uncalibrated ranker.", "0.7")
+    ] = None,
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
 ) -> None:
     """Find clusters of duplicates and propose an original for each.
 
@@ -69,7 +57,7 @@ def dedupe_command(
     """
     bar = progress_bar("looking for duplicates")
     with use_workers(jobs, ray), Archive.open(directory, engine) as archive, bar as report:
-        built = build_ranker(archive, ranker, settings, fields)
+        built = options.build_ranker(archive, ranker, settings, fields)
         result = dedupe(
             archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report
         )  # fmt: skip
@@ -98,15 +86,15 @@ def _format_precision(report: DedupeReport) -> str:
 
 
 def gaps_command(
-    directory: Directory,
+    directory: options.Directory,
     k: Annotated[int, Option("-k", min=1, help="Number of gaps.")] = 20,
     min_probability: Annotated[
-        float, Option(min=0, max=1, help="Also count queries whose best hit is less probable than this.")
+        float, options.share("Also count queries whose best hit is less probable than this.")
     ] = 0.0,
     ignored: Annotated[bool, Option("--ignored", help="Show the ignored gaps instead.")] = False,
-    ignore: Annotated[str | None, Option(metavar="ID", help="Ignore a gap from now on.")] = None,
-    restore: Annotated[str | None, Option(metavar="ID", help="Show an ignored gap again.")] = None,
-    json: Json = False,
+    ignore: Annotated[str | None, options.value("ID", "Ignore a gap from now on.")] = None,
+    restore: Annotated[str | None, options.value("ID", "Show an ignored gap again.")] = None,
+    json: options.Json = False,
 ) -> None:
     """List questions that people ask and the archive does not answer.
 
@@ -138,20 +126,20 @@ def gaps_command(
 
 
 def suggest_tags_command(
-    directory: Directory,
+    directory: options.Directory,
     question: Annotated[str, Argument(metavar="TEXT", help="The question.")] = "",
-    body: Body = "",
+    body: options.Body = "",
     k: Annotated[int, Option("-k", min=1, help="Number of tags.")] = K,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     evaluate: Annotated[
         bool, Option("--evaluate", help="Measure the suggestions on tagged questions instead.")
     ] = False,
     sample: Annotated[int, Option(min=1, help="With --evaluate: the number of questions.")] = MAX_QUERIES,
     seed: Annotated[int, Option(min=0, help="With --evaluate: seed of the sample.")] = 0,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Suggest tags for a question, from those of the most similar questions.
 
@@ -165,7 +153,7 @@ def suggest_tags_command(
     if bool(question.strip()) == evaluate:
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
     with Archive.open(directory, engine) as archive:
-        built = build_ranker(archive, ranker, settings, fields)
+        built = options.build_ranker(archive, ranker, settings, fields)
         if evaluate:
             _print_evaluation(evaluate_suggestions(archive, built, sample, seed), built.name, json)
             return
@@ -184,7 +172,7 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
     n = evaluation.query_count
     if json:
         names = "neighbours", "most_frequent"
-        shown = [{"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for p, recall in rows.values()]
+        shown = [{"P@1": p.as_dict(), f"R@{K}": recall.as_dict()} for p, recall in rows.values()]
         print(to_json({"queries": n, "ranker": ranker_name, **dict(zip(names, shown, strict=True))}))
         return
     print(
@@ -194,22 +182,16 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
         print(f"{what:<36} P@1 {format_proportion(precision)}  R@{K} {format_proportion(recall)} of {recall.n:,} tags")
 
 
-def _as_dict(proportion: BinomialProportion) -> dict[str, object]:
-    return {"value": proportion.value, "interval": proportion.interval, "n": proportion.n}
-
-
 def drafts_command(
-    directory: Directory,
+    directory: options.Directory,
     accept: Annotated[
         int | None, Option(min=1, metavar="N", help="Make this draft a question of the archive, with its answer.")
     ] = None,
     reject: Annotated[int | None, Option(min=1, metavar="N", help="Never propose this draft again.")] = None,
     title: Annotated[str | None, Option(help="With --accept: another title.")] = None,
-    answer: Annotated[
-        Path | None, Option(metavar="FILE", help="With --accept: a text file with another answer.")
-    ] = None,
+    answer: Annotated[Path | None, options.value("FILE", "With --accept: a text file with another answer.")] = None,
     min_questions: Annotated[int, Option(min=2, help="Minimum number of questions that ask the same.")] = MIN_QUESTIONS,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Propose FAQ entries: frequent solved questions that have no entry yet.
 

@@ -7,27 +7,9 @@ from typing import Annotated, Literal
 from rich.text import Text
 from typer import Argument, Option
 
+import askalike.cli._options as options
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
-from askalike.cli._options import (
-    After,
-    Assignments,
-    Before,
-    Body,
-    Directory,
-    Engine,
-    Fields,
-    Jobs,
-    Json,
-    Probability,
-    RankerName,
-    Ray,
-    Tags,
-    Without,
-    answering_ranker,
-    checked,
-    parse_settings,
-)
 from askalike.cli._output import open_console, print_remark, progress_bar, to_json
 from askalike.cli._results import (
     NO_RESULT_MESSAGE,
@@ -37,7 +19,6 @@ from askalike.cli._results import (
     reply_as_json,
     reply_lines,
 )
-from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
@@ -46,7 +27,6 @@ from askalike.core.types import Question
 from askalike.core.values import parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE
 from askalike.search.answering.reply import Reply
-from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -54,18 +34,18 @@ MAX_SHOWN_CHARACTERS = 40
 
 
 def index_command(
-    directory: Directory,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    directory: options.Directory,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     rebuild: Annotated[bool, Option("--rebuild", help="Discard the old index first.")] = False,
     memory: Annotated[
         str | None,
-        Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build.", show_default="2GB"),
+        options.value("SIZE", "Memory limit of the build.", "2GB", parse=parse_memory),
     ] = None,
-    jobs: Jobs = 1,
-    ray: Ray = None,
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
 ) -> None:
     """Build or update the index of a ranker.
 
@@ -77,7 +57,7 @@ def index_command(
     ```
     """
     with use_workers(jobs, ray), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
-        chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
+        chosen_ranker = rankers.create(ranker, options.parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:
             rankers.delete_indexes(chosen_ranker, archive.view())
@@ -90,27 +70,24 @@ def index_command(
 
 
 def search_command(
-    directory: Directory,
+    directory: options.Directory,
     text: QuestionText,
     k: Annotated[int, Option("-k", min=1, help="Number of hits.")] = 5,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
-    body: Body = "",
-    tag: Tags = None,
-    before: Before = None,
-    after: After = None,
-    without: Without = None,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
+    body: options.Body = "",
+    tag: options.Tags = None,
+    before: options.Before = None,
+    after: options.After = None,
+    without: options.Without = None,
     prefix: Annotated[bool, Option("--prefix", help="The last word may be unfinished.")] = False,
-    min_probability: Probability = None,
+    min_probability: options.Probability = None,
     min_similarity: Annotated[
         float | None,
-        Option(
-            min=0,
-            max=1,
-            help="Minimum similarity for an uncalibrated ranker; 0 shows all that it finds.",
-            show_default="found from the archive",
+        options.share(
+            "Minimum similarity for an uncalibrated ranker; 0 shows all that it finds.", "found from the archive"
         ),
     ] = None,
     explain: Annotated[
@@ -119,7 +96,7 @@ def search_command(
     verbose: Annotated[
         bool, Option("--verbose", help="With --explain: name the rankers that the score comes from.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Find the questions most similar to a text.
 
@@ -134,10 +111,7 @@ def search_command(
     ```
     """
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
-    with (
-        Archive.open(directory, engine) as archive,
-        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
-    ):
+    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         matches = opened.search(
             text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
@@ -148,7 +122,7 @@ def search_command(
         precedents = {m.id: opened.find_precedents(text, m.question, 1, body=body) for m in explained}
         advice, model = opened.calibration_advice, opened.ranker.name
         if not matches:
-            _require_searchable(archive, text + body)
+            _require_searchable(opened.archive, text + body)
     if advice:
         print_remark(f"askalike: {advice}")
     if json:
@@ -160,7 +134,7 @@ def search_command(
 
 
 def answer_command(
-    directory: Directory,
+    directory: options.Directory,
     text: QuestionText,
     mode: Annotated[
         Literal["nearest", "generate", "auto", "grounded"],
@@ -170,33 +144,24 @@ def answer_command(
         ),
     ] = "nearest",
     k: Annotated[int, Option("-k", min=1, help="Number of stored answers.")] = 3,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
-    body: Body = "",
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
+    body: options.Body = "",
     model: Annotated[
-        str | None, Option(metavar="NAME", help="The model, of the archive or the endpoint, that writes the answer.")
+        str | None, options.value("NAME", "The model, of the archive or the endpoint, that writes the answer.")
     ] = None,
     endpoint: Annotated[
         str | None,
-        Option(
-            metavar="URL",
-            callback=checked(parse_url),
-            help="With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY.",
-        ),
+        options.url("With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY."),
     ] = None,
-    min_probability: Probability = None,
+    min_probability: options.Probability = None,
     sure: Annotated[
         float | None,
-        Option(
-            min=0,
-            max=1,
-            help="With auto: use a stored answer at or above this probability.",
-            show_default=str(DEFAULT_SURE),
-        ),
+        options.share("With auto: use a stored answer at or above this probability.", str(DEFAULT_SURE)),
     ] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Answer a question from the archive's stored answers.
 
@@ -212,10 +177,7 @@ def answer_command(
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened
-    with (
-        Archive.open(directory, engine) as archive,
-        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
-    ):
+    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         if mode == "grounded":
             stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)
@@ -225,7 +187,7 @@ def answer_command(
         took_ms = (time.perf_counter() - started) * 1000
         advice = opened.calibration_advice
         if reply.abstained:
-            _require_searchable(archive, text + body)
+            _require_searchable(opened.archive, text + body)
     if advice:
         print_remark(f"askalike: {advice}")
     if json:
@@ -237,7 +199,6 @@ def answer_command(
 
 
 def _describe_lack(reply: Reply) -> str:
-    """Return why there is no text to show."""
     if reply.removed:
         return f"{describe_removed(reply)}; see the stored answers with --mode nearest"
     if reply.model:

@@ -7,27 +7,14 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
+import askalike.cli._options as options
 from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._options import (
-    Assignments,
-    Directory,
-    Engine,
-    Fields,
-    Json,
-    Port,
-    RankerName,
-    announce_compilation,
-    answering_ranker,
-    assignment_option,
-    checked,
-    parse_settings,
-)
 from askalike.cli._output import print_remark, to_json
 from askalike.core.addresses import parse_origin
 from askalike.core.config import validate_settings
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.service import require_extra
+from askalike.service import REQUIRED_MODULES, require_extra
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
@@ -66,20 +53,16 @@ def serve_command(
     directories: Annotated[
         list[Path], Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archives' directories.")
     ],
-    host: Annotated[str, Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
-    port: Port = 8080,
-    ranker: RankerName = None,
-    settings: Annotated[list[str] | None, assignment_option("A setting of the ranker, or of the service")] = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    host: Annotated[str, options.value("ADDRESS", "The address to listen at.")] = "127.0.0.1",
+    port: options.Port = 8080,
+    ranker: options.RankerName = None,
+    settings: Annotated[list[str] | None, options.assignment("A setting of the ranker, or of the service")] = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     workers: Annotated[int, Option(min=1, help="Number of worker processes.")] = 1,
     allow_origin: Annotated[
         list[str] | None,
-        Option(
-            metavar="ORIGIN",
-            callback=checked(parse_origin),
-            help="A site whose pages may send requests; may be repeated.",
-        ),
+        options.value("ORIGIN", "A site whose pages may send requests; may be repeated.", parse=parse_origin),
     ] = None,
 ) -> None:
     """Serve archives over HTTP: pages, a JSON API and a widget.
@@ -95,18 +78,17 @@ def serve_command(
     require_extra()
     values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "engine": engine}
     values |= {"workers": workers, "allow_origins": allow_origin or []}
-    assigned = parse_settings(settings, fields)
+    assigned = options.parse_settings(settings, fields)
     service_values = {key: value for key, value in assigned.items() if key in ServiceSettings.model_fields}
     ranker_values = {key: value for key, value in assigned.items() if key not in service_values}
     chosen = validate_settings(ServiceSettings, values | {"values": ranker_values} | service_values, "serve")
-    announce_compilation()
+    options.announce_compilation()
     from askalike.service.processes.supervisor import supervise
 
     supervise(chosen)
 
 
 def _describe_service_settings() -> str:
-    """Return the settings of the service as a list, for the help."""
     fields = ServiceSettings.model_fields
     rows = (f"- `{name}`: {fields[name].description}" for name in ServiceSettings.assignable())
     return "\n".join(("Settings of the service, for `--set`:", "", *rows))
@@ -117,10 +99,10 @@ serve_command.__doc__ = f"{inspect.cleandoc(serve_command.__doc__ or '')}\n\n{_d
 
 @keys_command.command("create")
 def create_key_command(
-    directory: Directory,
+    directory: options.Directory,
     scope: Annotated[Scope, Option(help="What the key permits; each scope includes those before it.")] = "read",
     note: Annotated[str, Option(help="A note for your own list.")] = "",
-    origin: Annotated[str | None, Option(metavar="ORIGIN", callback=checked(parse_origin), help=ORIGIN_HELP)] = None,
+    origin: Annotated[str | None, options.value("ORIGIN", ORIGIN_HELP, parse=parse_origin)] = None,
 ) -> None:
     """Create a key and print it; it is never shown again.
 
@@ -136,7 +118,7 @@ def create_key_command(
 
 
 @keys_command.command("list")
-def list_keys_command(directory: Directory, json: Json = False) -> None:
+def list_keys_command(directory: options.Directory, json: options.Json = False) -> None:
     """List the keys, without their secrets.
 
     Examples:
@@ -159,7 +141,8 @@ def list_keys_command(directory: Directory, json: Json = False) -> None:
 
 @keys_command.command("revoke")
 def revoke_key_command(
-    directory: Directory, id: Annotated[str, Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]
+    directory: options.Directory,
+    id: Annotated[str, Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
 ) -> None:
     """Revoke a key at once.
 
@@ -177,8 +160,8 @@ def revoke_key_command(
 
 @feedback_command.command("export")
 def export_feedback_command(
-    directory: Directory,
-    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The CSV file of pairs.")],
+    directory: options.Directory,
+    output: Annotated[Path, options.output("FILE", "The CSV file of pairs.")],
 ) -> None:
     """Export every verdict as a labelled pair: 1 asks the same, 0 does not.
 
@@ -196,7 +179,7 @@ def export_feedback_command(
 
 
 def purge_command(
-    directory: Directory,
+    directory: options.Directory,
     days: Annotated[
         float | None, Option(min=0, max=MAX_KEPT_DAYS, help="Delete entries older than this many days; 0 deletes all.")
     ] = None,
@@ -219,13 +202,13 @@ def purge_command(
 
 
 def mcp_command(
-    directory: Directory,
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: Engine = None,
+    directory: options.Directory,
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
     http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
-    host: Annotated[str, Option(metavar="ADDRESS", help="With --http: the address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, options.value("ADDRESS", "With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="With --http: the port; 0 picks a free one.")] = 8081,
     require_keys: Annotated[
         bool, Option("--require-keys", help="With --http: require a key on loopback, too.")
@@ -242,17 +225,10 @@ def mcp_command(
     askalike mcp DIR --http --port 8081
     ```
     """
-    from askalike.integrations import mcp
-    from askalike.search.engine import LocalEngine
+    require_extra("mcp", "mcp", ("mcp", *REQUIRED_MODULES))
+    from askalike.integrations.mcp.server import create_server, serve_http, serve_stdio
 
-    mcp.require_extra()
-    from askalike.integrations.mcp.server import create_server
-    from askalike.integrations.mcp.transports import serve_http, serve_stdio
-
-    with (
-        Archive.open(directory, engine) as archive,
-        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
-    ):
+    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
         server = create_server(opened)
         if http:
             serve_http(server, directory, host, port, require_keys, lambda url: print_remark(f"askalike: MCP at {url}"))

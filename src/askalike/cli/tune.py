@@ -2,26 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
+import askalike.cli._options as options
 from askalike.calibration.calibrate import CalibrationReport
-from askalike.cli._options import (
-    Directory,
-    Fields,
-    Jobs,
-    Json,
-    Ray,
-    RuleName,
-    Seed,
-    announce_compilation,
-    assignment_option,
-    check_measure,
-    checked,
-    parse_settings,
-)
 from askalike.cli._output import format_settings, print_remark, to_json
 from askalike.core.counts import format_count
 from askalike.core.parallel import use_workers
@@ -45,28 +33,21 @@ def _check_budget(text: str) -> str:
 
 
 def tune_command(
-    directory: Directory,
-    budget: Annotated[
-        str, Option(metavar="TIME", callback=_check_budget, help="Time limit, such as 90s, 10m or 1.5h.")
-    ] = "10m",
-    encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP, show_default="the archive's own")] = "",
-    cross_encoder: Annotated[str, Option(metavar="MODEL", help=CROSS_ENCODER_HELP)] = "",
+    directory: options.Directory,
+    budget: Annotated[str, options.value("TIME", "Time limit, such as 90s, 10m or 1.5h.", parse=_check_budget)] = "10m",
+    encoder: Annotated[str, options.value("MODEL", ENCODER_HELP, "the archive's own")] = "",
+    cross_encoder: Annotated[str, options.value("MODEL", CROSS_ENCODER_HELP)] = "",
     measure: Annotated[
         str | None,
-        Option(
-            metavar="MEASURE",
-            callback=checked(check_measure),
-            help="The measure to maximise.",
-            show_default=TUNING_MEASURE,
-        ),
+        options.value("MEASURE", "The measure to maximise.", TUNING_MEASURE, parse=options.check_measure),
     ] = None,
-    settings: Annotated[list[str] | None, assignment_option("A setting of all rankers")] = None,
-    fields: Fields = None,
-    seed: Seed = SEED,
-    rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
-    jobs: Jobs = 1,
-    ray: Ray = None,
-    json: Json = False,
+    settings: Annotated[list[str] | None, options.assignment("A setting of all rankers")] = None,
+    fields: options.Fields = None,
+    seed: options.Seed = SEED,
+    rule: Annotated[options.RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
+    json: options.Json = False,
 ) -> None:
     """Find the ranker that suits an archive best, activate it, and calibrate it.
 
@@ -85,42 +66,35 @@ def tune_command(
     askalike tune DIR --budget 1h --encoder models/all-MiniLM-L6-v2
     ```
     """
-    fixed = parse_settings(settings, fields)
+    fixed = options.parse_settings(settings, fields)
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
     with use_workers(jobs, ray), Archive.open(directory) as archive:
-        announce_compilation()
-        printer = TuningPrinter(directory, measure, quiet=json)
+        options.announce_compilation()
+        report = (lambda event: None) if json else partial(print_event, directory, measure)
         outcome = tune_archive(
             archive, budget_s=limit, encoder=encoder, cross_encoder=cross_encoder, measure=measure, rule=rule,
-            fixed=fixed, seed=seed, on_event=printer, log=print_remark,
+            fixed=fixed, seed=seed, on_event=report, log=print_remark,
         )  # fmt: skip
     print(to_json(outcome_as_dict(outcome)) if json else format_outcome(outcome, directory))
 
 
-class TuningPrinter:
-    """Prints each event of the search as it occurs: the table's header, then one line per candidate."""
+def print_event(directory: Path, measure: str, event: Event) -> None:
+    """Print an event of the search: the table's header, a candidate's line, or why one was left out."""
+    if isinstance(event, TuningTask):
+        line = _format_header(event, directory, measure)
+    elif isinstance(event, CandidateResult):
+        line = _format_trial(event)
+    else:
+        line = f"{event.name}: left out: {event.reason}"
+    print(line, flush=True)
 
-    def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
-        self.directory, self.measure, self.quiet = directory, measure, quiet
 
-    def __call__(self, event: Event) -> None:
-        """Print one event."""
-        if not self.quiet:
-            print(self._format_event(event), flush=True)
-
-    def _format_event(self, event: Event) -> str:
-        if isinstance(event, TuningTask):
-            return self._format_header(event)
-        if isinstance(event, CandidateResult):
-            return _format_trial(event)
-        return f"{event.name}: left out: {event.reason}"
-
-    def _format_header(self, task: TuningTask) -> str:
-        n = len(task.dev.qrels)
-        how = f"choose, {len(task.test.qrels):,} measure" if task.test else "choose and measure, in nested folds"
-        remarks = "".join(f"{remark}\n" for remark in task.remarks)
-        first = f"{self.measure} on {self.directory}, {task.name}: {format_count(n, 'query')} {how}\n{remarks}"
-        return f"{first}\n{TRIAL_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
+def _format_header(task: TuningTask, directory: Path, measure: str) -> str:
+    n = len(task.dev.qrels)
+    how = f"choose, {len(task.test.qrels):,} measure" if task.test else "choose and measure, in nested folds"
+    remarks = "".join(f"{remark}\n" for remark in task.remarks)
+    columns = TRIAL_FORMAT.format("ranker", measure, LEADING_MEASURE, "time", "settings").rstrip()
+    return f"{measure} on {directory}, {task.name}: {format_count(n, 'query')} {how}\n{remarks}\n{columns}"
 
 
 def _format_trial(event: CandidateResult) -> str:

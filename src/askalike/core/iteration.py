@@ -24,6 +24,21 @@ def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
         yield chunk
 
 
+def chunks_before_error(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of `size`; an InputError of theirs is raised after those before it."""
+    chunk: list[T] = []
+    try:
+        for item in items:
+            chunk.append(item)
+            if len(chunk) == size:
+                full, chunk = chunk, []
+                yield full
+    except InputError:
+        yield chunk
+        raise
+    yield chunk
+
+
 def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None = None) -> Iterator[list[T]]:
     """Yield the chunks after the first `done`, and report the number of items after each."""
     for number, chunk in islice(enumerate(chunks(items, size), 1), done, None):

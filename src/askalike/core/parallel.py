@@ -2,20 +2,19 @@
 
 import logging
 import multiprocessing
-import os
-import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from askalike.core.errors import AskalikeError, SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.own_processes import OwnProcesses, WorkerError, end_with_parent, lost_process_error
+from askalike.core.types import LogCallback
 
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
@@ -30,13 +29,17 @@ Submit = Callable[[Any], Callable[[], Any]]
 StartWorkers = Callable[[Callable[[Any], Any]], AbstractContextManager[tuple[int, Submit]]]
 """Starts workers for a function. Returns their number, and what sends them pieces."""
 
-_start_workers: ContextVar[StartWorkers | None] = ContextVar("start_workers", default=None)
+
+class Workers(NamedTuple):
+    """How workers start. start_apart: the same, each piece in a process of its own; it takes a function that logs."""
+
+    start: StartWorkers
+    start_apart: Callable[[LogCallback], StartWorkers]
+
+
+_workers: ContextVar[Workers | None] = ContextVar("workers", default=None)
 _function: Callable[[Any], Any]
 """In a process of a pool: the function of its pieces."""
-
-
-class WorkerError(AskalikeError):
-    """A worker was lost, with its piece of the work."""
 
 
 @contextmanager
@@ -49,27 +52,32 @@ def use_workers(jobs: int = 1, ray: str | None = None) -> Iterator[None]:
     """
     if ray and jobs > 1:
         raise SettingsError("--jobs and --ray exclude each other; give one of them")
-    with _connect(ray) if ray else _choose_processes(jobs) as start:
-        token = _start_workers.set(start)
+    processes = Workers(partial(_start_processes, jobs), partial(partial, _start_own_processes, jobs))
+    with _connect(ray) if ray else nullcontext(processes if jobs > 1 else None) as workers:
+        token = _workers.set(workers)
         try:
             yield
         finally:
-            _start_workers.reset(token)
+            _workers.reset(token)
 
 
 def has_workers() -> bool:
     """Return whether `map_pieces` currently uses other processes."""
-    return _start_workers.get() is not None
+    return _workers.get() is not None
 
 
-def map_pieces(function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
+def map_pieces(
+    function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], *, apart: LogCallback | None = None
+) -> Iterator[ResultT]:
     """Yield the function's result for each piece, in order.
 
-    With workers, function, pieces and results are pickled. Raises WorkerError if a worker is lost; Ray first retries
-    its piece on others.
+    With workers, function, pieces and results are pickled. apart: each piece is long, and gets a process of its own, of
+    which fewer run where the memory does not suffice; this is logged. Ray's processes know nothing of that. Raises
+    WorkerError if a worker is lost; Ray first retries its piece on others.
     """
-    start = _start_workers.get()
-    return map(function, pieces) if start is None else _map_on_workers(start, function, pieces)
+    if (workers := _workers.get()) is None:
+        return map(function, pieces)
+    return _map_on_workers(workers.start_apart(apart) if apart else workers.start, function, pieces)
 
 
 def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
@@ -84,36 +92,30 @@ def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces:
 
 
 @contextmanager
-def _choose_processes(jobs: int) -> Iterator[StartWorkers | None]:
-    yield partial(_start_processes, jobs) if jobs > 1 else None
-
-
-@contextmanager
 def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
     """Start a pool of processes. They are spawned, since a fork copies the locks of threads that it does not have."""
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process, (function,))
     try:
         yield jobs, lambda piece: pool.submit(_apply, piece).result
     except BrokenProcessPool:
-        raise WorkerError(
-            "a worker process died (killed, or out of memory); run the command again, with fewer --jobs"
-        ) from None
+        raise lost_process_error() from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _start_own_processes(jobs: int, log: LogCallback, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
+    processes = OwnProcesses(function, jobs, log)
+    try:
+        yield jobs, processes.submit
+    finally:
+        processes.stop()
+
+
 def _begin_process(function: Callable[[Any], Any]) -> None:
-    """Set the process's function. The process dies without a traceback on Ctrl-C, and when its parent has died."""
     global _function
     _function = function
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def _apply(piece: Any) -> Any:
@@ -121,8 +123,7 @@ def _apply(piece: Any) -> Any:
 
 
 @contextmanager
-def _connect(address: str) -> Iterator[StartWorkers]:
-    """Connect to a Ray cluster until the context ends."""
+def _connect(address: str) -> Iterator[Workers]:
     try:
         import ray
     except ImportError:
@@ -135,7 +136,8 @@ def _connect(address: str) -> Iterator[StartWorkers]:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"--ray {address}: no Ray cluster there ({reason}); expected HOST:PORT") from None
     try:
-        yield partial(_start_on_ray, ray)
+        start = partial(_start_on_ray, ray)
+        yield Workers(start, lambda log: start)
     finally:
         ray.shutdown()
 

@@ -24,7 +24,7 @@ MARK_BY_WORD: Final[dict[str, Mark | None]] = {
 ANSWERED_FIRST: Final = 0.05
 """An open, answered question stands before a closed or unanswered one whose score is higher by at most this share.
 
-Measured: experiments/LOG.md, 2026-11-26.
+Measured: experiments/log/2026-11.md, 2026-11-26.
 """
 
 

@@ -185,4 +185,4 @@ def _scale_part(part: VectorPart) -> "NDArray[np.float32] | csr_array":
         lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
         inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
         values = values.multiply(inverse).tocsr() if part.is_sparse else values * inverse
-    return values * np.float32(np.sqrt(part.weight))
+    return values if part.weight == 1 else values * np.float32(np.sqrt(part.weight))

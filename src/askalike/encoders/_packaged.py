@@ -34,7 +34,7 @@ class ModelPackage(NamedTuple):
     """The files that an extra of askalike installs for an encoder: its weights, and a tokenizer of another package.
 
     extra: its name. languages: ISO 639-1 codes, None for about a hundred. licence: of the weights. model: what they
-    are. size_mb: of the installed packages. runtime: modules that run it.
+    are. size_mb: of the installed packages.
     """
 
     weights: PackageFile
@@ -44,7 +44,6 @@ class ModelPackage(NamedTuple):
     model: str
     size_mb: int
     tokenizer: PackageFile | None = None
-    runtime: tuple[str, ...] = ("onnxruntime", "tokenizers")
 
     @property
     def files(self) -> Sequence[PackageFile]:
@@ -54,7 +53,7 @@ class ModelPackage(NamedTuple):
     @property
     def is_installed(self) -> bool:
         """Whether the files, and what runs them, are installed."""
-        return all(file.find() for file in self.files) and all(map(importlib.util.find_spec, self.runtime))
+        return all(file.find() for file in self.files) and importlib.util.find_spec("tokenizers") is not None
 
     def knows(self, languages: Collection[str]) -> bool:
         """Return whether the model has learned all of these languages."""

@@ -1,6 +1,7 @@
 """Any sentence-transformers model on this machine, in a folder or an installed package, offline.
 
-It runs on ONNX Runtime (extra `encoder`), in 8 bits by default; on a GPU with torch (extra `pretrained`).
+It runs in 8 bits by default, with layers of our own. Graphs, sparse vectors and 32 bits need ONNX Runtime (the extra
+`onnx`), a GPU needs torch (`pretrained`).
 """
 
 import hashlib
@@ -210,11 +211,8 @@ class PretrainedEncoder(Encoder):
             if self._is_sparse or self._has_routes:
                 raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
             return TorchModel(self.folder, "cuda", self.settings.precision != "32")
-        try:
-            from askalike.encoders.onnx.model import OnnxModel
-        except ModuleNotFoundError as missing:
-            problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
-            raise SettingsError(f"pretrained: {problem}") from None
+        from askalike.encoders.onnx.model import OnnxModel
+
         return OnnxModel(self.folder, self._bits, self.settings.threads, role)
 
     @property

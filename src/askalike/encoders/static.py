@@ -140,7 +140,7 @@ class StaticEncoder(Encoder):
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the weighted sum of each text's rows, the same for documents."""
-        rows, offsets = self.ngrams.lookup([self.text(t) for t in texts])
+        rows, offsets = self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
         return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:

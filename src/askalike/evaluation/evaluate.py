@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.iteration import check_list
-from askalike.core.types import Hit, Qrels, Run
+from askalike.core.types import Columns, Hit, Qrels, Run
 from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,
@@ -19,12 +19,10 @@ from askalike.evaluation.measures import (
     parse_measure,
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
-from askalike.evaluation.rules import Rule, get_rule
-from askalike.evaluation.ties import count_tied, shuffle_ties
+from askalike.evaluation.rules import Rule, count_tied, get_rule, shuffle_ties
 
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]
-IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 
 FirstRelevantRanks = Mapping[str, int | None]
 """Query id → rank of its first relevant document, from 1; None if the run has none."""
@@ -138,7 +136,7 @@ class _Tally:
         return ranked
 
 
-def _validate_columns(query: str, run: AnyRun) -> IdsAndScores:
+def _validate_columns(query: str, run: AnyRun) -> Columns:
     if isinstance(run, Run):
         ids, scores = run.columns(query)
     else:

@@ -36,27 +36,6 @@ def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | 
     return np.array([groups[query] for query in queries]) if groups else None
 
 
-def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
-    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 if all are equal.
-
-    A query drawn several times counts as that many tied ones. With c, how often each is drawn, tau is c·S·c divided by
-    the root of (n² − Σt²)(n² − Σu²): S has +1 for pairs in the same order and −1 for pairs in the opposite one, t and
-    u are the numbers of drawn queries with each value of a column.
-    """
-    rng, n = np.random.default_rng(seed), len(one)
-    block, taus = max(1, CHUNK_SIZE // n), []
-    for rows in _chunk_sizes(draws, n):
-        counts = _count_draws(rng.integers(n, size=(rows, n))).astype(np.float64)
-        agreement = np.zeros(rows)
-        for start in range(0, n, block):
-            some = slice(start, start + block)
-            signs = np.sign(one[:, None] - one[some]) * np.sign(other[:, None] - other[some])
-            agreement += ((counts @ signs) * counts[:, some]).sum(axis=1)
-        untied = np.sqrt(_count_untied(one, counts) * _count_untied(other, counts))
-        taus.append(np.divide(agreement, untied, out=np.zeros(rows), where=untied > 0))
-    return np.concatenate(taus)
-
-
 def percentile_interval(means: Floats) -> tuple[float, float]:
     """Return the bounds of the middle 95 % of bootstrap means (percentile interval)."""
     low, high = np.percentile(means, (2.5, 97.5))
@@ -69,11 +48,9 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
     differences: (queries, columns), one column per pair of systems. p is (1 + draws of signs whose sum is at least as
     far from 0) / (1 + draws), so never 0. Sums that differ only by rounding count as equal.
     """
-    rng, n = np.random.default_rng(seed), len(differences)
     observed = np.abs(differences.sum(axis=0)) - 1e-10 * np.abs(differences).sum(axis=0)
     reached = np.zeros(differences.shape[1])
-    for rows in _chunk_sizes(draws, n):
-        signs = 2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0
+    for signs in _draw_signs(draws, len(differences), seed):
         reached += (np.abs(signs @ differences) >= observed).sum(axis=0)
     return np.asarray((1 + reached) / (1 + draws))
 
@@ -83,10 +60,8 @@ def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
 
     differences: (queries, columns). p is (1 + draws in which any column sum is as great) / (1 + draws), so never 0.
     """
-    rng, n = np.random.default_rng(seed), len(differences)
     observed, reached = differences.sum(axis=0).max() * (1 - 1e-10), 0
-    for rows in _chunk_sizes(draws, max(n, differences.shape[1])):
-        signs = 2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0
+    for signs in _draw_signs(draws, len(differences), seed, columns=differences.shape[1]):
         reached += int(((signs @ differences).max(axis=1) >= observed).sum())
     return (1 + reached) / (1 + draws)
 
@@ -97,12 +72,11 @@ def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.bincount((drawn + np.arange(rows)[:, None] * n).ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def _count_untied(column: Floats, counts: Floats) -> Floats:
-    """Return the number of ordered pairs of drawn queries whose values differ, for each row of counts: (rows,)."""
-    order = np.argsort(column, kind="stable")
-    starts = np.flatnonzero(np.diff(column[order], prepend=np.nan) != 0)
-    tied = np.add.reduceat(counts[:, order], starts, axis=1)
-    return np.asarray(len(column) ** 2 - (tied**2).sum(axis=1))
+def _draw_signs(draws: int, n: int, seed: int, columns: int = 1) -> Iterator[Floats]:
+    """Yield random signs, (rows, n), in chunks that are small with so many columns."""
+    rng = np.random.default_rng(seed)
+    for rows in _chunk_sizes(draws, max(n, columns)):
+        yield np.asarray(2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0, np.float64)
 
 
 def _chunk_sizes(draws: int, n: int) -> Iterator[int]:

@@ -15,6 +15,7 @@ from askalike.evaluation.tables import ResultTable
 
 Values = Mapping[str, Mapping[str, float]]
 Intervals = Mapping[str, tuple[float, float]]
+COUNTS = ("unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
 BOOTSTRAP_DRAWS = 2_000
 BOOTSTRAP_SEED = 0
 TIES_DECIDE = 0.01
@@ -105,8 +106,7 @@ class Evaluation:
         return ResultTable("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
 
     def _counts(self) -> dict[str, int]:
-        names = ("unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in COUNTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,7 @@ class MacroEvaluation:
         first = next(iter(groups))
         merged = {measure: {q: v for e in groups for q, v in e.values[measure].items()} for measure in first.values}
         names_of = {query: name for name, e in self.groups.items() for query in next(iter(e.values.values()))}
-        names = ("n", "unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
-        counts = {name: sum(getattr(e, name) for e in groups) for name in names}
+        counts = {name: sum(getattr(e, name) for e in groups) for name in ("n", *COUNTS)}
         describe = f"{first.describe}; {format_count(len(groups), 'group')}, each ranked within itself, count the same"
         whole = Evaluation(
             rule=first.rule, describe=describe, values=merged, means=self.means, intervals={}, groups=names_of, **counts

@@ -1,12 +1,13 @@
 """The rules by which runs are measured, all in one place: ties, self-hits, unanswered queries, cut-offs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
+from askalike.core.types import Columns, Floats
 from askalike.evaluation.measures import HitMatrix, RelevantCounts, Values, average_precision, reciprocal_rank
 
 RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
@@ -78,3 +79,31 @@ def get_rule(name: str) -> Rule:
     if name not in RULES:
         raise SettingsError(f"no rule is called {name!r}; there are: {', '.join(RULES)}")
     return RULES[name]
+
+
+def count_tied(scores: Floats) -> int:
+    """Return the number of hits that are tied with another one."""
+    sizes = np.bincount(_number_ties(scores)[1])
+    return int(sizes[sizes > 1].sum())
+
+
+def shuffle_ties(queries: Sequence[tuple[str, Columns]], seed: int) -> Iterator[tuple[str, dict[str, float]]]:
+    """Return each query's documents with new scores, which fall by 1: the same order, with ties in a random one."""
+    random = np.random.default_rng(seed)
+    for query, (ids, scores) in queries:
+        order, numbers = _number_ties(scores)
+        shuffled = order[np.lexsort((random.random(len(order)), numbers))].tolist()
+        yield query, {ids[n]: float(len(ids) - place) for place, n in enumerate(shuffled)}
+
+
+def _number_ties(scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the order of hits by falling score, and each ordered hit's number: tied hits have the same.
+
+    Scores are tied if they are equal as 32-bit floats, or neighbours: run files separate tied hits by that much.
+    """
+    with np.errstate(over="ignore"):
+        compared = scores.astype(np.float32)
+    order = np.argsort(-compared, kind="stable")
+    falling = compared[order]
+    begins = falling[1:] < np.nextafter(falling[:-1], np.float32(-np.inf))
+    return order, np.r_[0, np.cumsum(begins)][: len(order)]

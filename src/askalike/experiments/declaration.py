@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,12 +47,17 @@ VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
 
-def _check_measure(name: str) -> str:
-    try:
-        canonical_name(name)
-    except SettingsError as error:
-        raise ValueError(error) from None
-    return name
+def _checked_by(check: Callable[[str], Any]) -> AfterValidator:
+    """Return a validator of names for which a function raises SettingsError."""
+
+    def validate(name: str) -> str:
+        try:
+            check(name)
+        except SettingsError as error:
+            raise ValueError(error) from None
+        return name
+
+    return AfterValidator(validate)
 
 
 def _check_ranker(name: str, info: ValidationInfo) -> str:
@@ -65,14 +70,7 @@ def _check_ranker(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def _check_rule(name: str) -> str:
-    try:
-        return rules.get_rule(name).name
-    except SettingsError as error:
-        raise ValueError(error) from None
-
-
-Measure = Annotated[str, AfterValidator(_check_measure)]
+Measure = Annotated[str, _checked_by(canonical_name)]
 
 
 class PartitionSettings(Settings):
@@ -181,7 +179,7 @@ class Experiment(Settings):
     dev: str = Field("dev", min_length=1, description="the split whose queries are used for tuning")
     fields: FieldNames | None = Field(None, description="the fields that every system searches")
     measures: tuple[Measure, ...] = Field(DEFAULT_MEASURES, description="measures as ir-measures writes them")
-    rule: Annotated[str, AfterValidator(_check_rule)] = Field(
+    rule: Annotated[str, _checked_by(rules.get_rule)] = Field(
         "trec_eval", description="how ties, self-hits and unanswered queries count"
     )
     k: StrictInt = Field(100, ge=1, description="number of documents per query")

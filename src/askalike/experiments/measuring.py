@@ -188,14 +188,10 @@ class RankingTask:
         for choosing a network's epoch.
         """
         hidden = [labels, *held_out]
-        dev_parts = dict(self.split_groups(dev)) if dev else {}
-        for name, part in self.split_groups(labels):
+        dev_parts = dict(split_groups(self.archive, dev)) if dev else {}
+        for name, part in split_groups(self.archive, labels):
             own_dev = dev_parts.get(name)
             yield name, part, self.archive.training_view(hidden, kind=self.kind, group=name or None, dev=own_dev)
-
-    def split_groups(self, labels: Split) -> Iterator[tuple[str, Split]]:
-        """See askalike.labels.splits.split_groups."""
-        return split_groups(self.archive, labels)
 
     def measure_groups(
         self, run: Run, labels: Split, measures: Sequence[str], rule: str

@@ -1,5 +1,6 @@
 """Matplotlib figures in one style: inline SVG, and SVG and PDF files. The same data gives the same bytes."""
 
+import importlib.util
 import io
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NO_FIGURES = "no figures: matplotlib is not installed; pip install 'askalike[plots]'"
 N_COLOURS = 8
 """Number of colours; a ninth system has the first colour, with another dash and marker."""
 MAX_INSIDE_LEGEND, LEGEND_COLUMNS = 6, 3
@@ -67,6 +69,11 @@ _STYLE: Any = {
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
 }
+
+
+def can_plot() -> bool:
+    """Return whether matplotlib is installed; the extra `plots` brings it."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def system_colour(i: int) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from askalike import rankers
+from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
@@ -22,8 +23,8 @@ from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.plotting import NO_FIGURES, can_plot
 from askalike.experiments.provenance import collect_provenance
-from askalike.experiments.quick import shorten
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
@@ -33,6 +34,15 @@ from askalike.store import Archive
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a progress bar with a description; bars may be nested."""
 REPORT_EVERY = 500
+QUICK_QUERIES = 100
+"""Maximum number of queries that are measured, and that tune."""
+QUICK_VALUES = 2
+"""Number of values of a setting that tuning tries."""
+QUICK_LIMITS: Mapping[str, int] = {
+    "training.epochs": 1, "training.dev_documents": 500, "data.max_pairs": 500, "embeddings.init_epochs": 1,
+    "features.longest": 40, "negatives.random": 2, "epochs": 1,
+}  # fmt: skip
+"""The highest values of settings of networks and of encoders of texts. Skip-gram vectors are random ones instead."""
 
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
@@ -77,6 +87,8 @@ def run_experiment(
     from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
 
     write_report(outcome)
+    if not can_plot():
+        place.log(NO_FIGURES)
     place.log("finished")
     return outcome
 
@@ -150,7 +162,7 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
     with open_bar("systems") as report:
         if has_workers():
             ranked = [(system, tuned[system.label], seed) for system, seed in pairs if system.run is None]
-            _write_cells_on_workers(context, ranked, report)
+            _write_cells_on_workers(context, ranked, report, open_bar)
         for done, (system, seed) in enumerate(pairs):
             if report and not has_workers():
                 report(done, len(pairs))
@@ -176,13 +188,21 @@ Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
 """A system, its tuned settings, and the seed."""
 
 
-def _write_cells_on_workers(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
+def _write_cells_on_workers(
+    context: CellContext, cells: Sequence[Cell], report: Progress | None, open_bar: OpenBar
+) -> None:
     """Write the runs of all cells on the workers; they are then read like those of an interrupted experiment."""
     experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
     work = partial(_write_cell, experiment, context.folder.path.resolve())
-    for done, _ in enumerate(map_pieces(work, cells), 1):
-        if report:
-            report(done, len(cells))
+    with ExitStack() as remarks:
+
+        def remark(line: str) -> None:
+            context.folder.log(line)
+            remarks.enter_context(open_bar(line))
+
+        for done, _ in enumerate(map_pieces(work, cells, apart=remark), 1):
+            if report:
+                report(done, len(cells))
 
 
 def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
@@ -292,3 +312,30 @@ def _collect_seconds(context: CellContext, cells: SystemCells) -> dict[str, Any]
         seconds[system.label] = {"tune": _load_or_tune(context, system)["seconds"]} if system.tune else {}
         seconds[system.label] |= {str(seed): dict(cell.seconds) for seed, cell in cells[system.label].items()}
     return seconds
+
+
+def shorten(experiment: Experiment) -> Experiment:
+    """Return a resolved experiment for trying it out in minutes; its figures mean nothing."""
+    queries, pairs = format_count(QUICK_QUERIES, "query"), format_count(QUICK_LIMITS["data.max_pairs"], "pair")
+    difference = f"A quick run: at most {queries} and {pairs}, one epoch, one seed."
+    changes = {
+        "seeds": experiment.seeds[:1],
+        "max_queries": min(experiment.max_queries or QUICK_QUERIES, QUICK_QUERIES),
+        "known_differences": (difference, *experiment.known_differences),
+        "system": tuple(map(_shorten_system, experiment.system)),
+    }
+    return experiment.model_copy(update=changes)
+
+
+def _shorten_system(system: SystemSettings) -> SystemSettings:
+    settings = {name: _shorten_setting(name, value) for name, value in system.settings.items()}
+    grids = system.tune if isinstance(system.tune, tuple) else ()
+    few = tuple({name: values[:QUICK_VALUES] for name, values in grid.items()} for grid in grids[:1])
+    return system.model_copy(update={"settings": settings, **({"tune": few} if few else {})})
+
+
+def _shorten_setting(name: str, value: Any) -> Any:
+    if name.endswith("embeddings.init") and value == "skipgram":
+        return "random"
+    limit = next((limit for end, limit in QUICK_LIMITS.items() if f".{name}".endswith(f".{end}")), None)
+    return value if limit is None else min(value or limit, limit) if name.endswith("max_pairs") else min(value, limit)

@@ -1,17 +1,19 @@
-"""The archive as a BEIR folder, with further files for answers, links and candidates, which are not part of BEIR."""
+"""The archive in BEIR's layout: all of it, with further files for what BEIR lacks; or its splits alone, as text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import Answer, DocumentKind, Question
+from askalike.core.types import Answer, DocumentKind, Qrels, Question
 from askalike.export.rows import check_split_file_name, nondefault_fields, write_jsonl, write_table
-from askalike.labels.splits import load_split
+from askalike.labels.splits import labelled_splits, load_split
 from askalike.store import Archive, View, imported_splits
-from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgement_rows, link_rows, query_sources
+from askalike.store.tables import NOT_IN_QRELS_SQL, TABLE_COLUMNS, query_sources, table_rows
+from askalike.text.clean import readable_text
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 """Prefix of files about judged answers; BEIR's own names are for those about questions."""
@@ -25,7 +27,7 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
     `links.tsv` has source, target, kind and created_at. Each imported split has `queries-SPLIT.jsonl`,
     `qrels/SPLIT.tsv` and, with candidates, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`). `queries.jsonl` has the
     queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` has everything
-    that does not fit into qrels: see `extra_judgement_rows`.
+    that does not fit into qrels: see `NOT_IN_QRELS_SQL`.
     """
     view, answers = archive.view(), archive.view("answers")
     questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))
@@ -35,9 +37,42 @@ def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[s
     rows = {
         "corpus.jsonl": write_jsonl(folder / "corpus.jsonl", corpus_lines),
         "answers.jsonl": write_jsonl(folder / "answers.jsonl", answer_lines),
-        "links.tsv": write_table(folder / "links.tsv", LINK_COLUMNS, link_rows(archive), delimiter="\t"),
+        "links.tsv": _write_rows(folder / "links.tsv", TABLE_COLUMNS["links"], table_rows(archive, "links")),
     }
-    return rows | _write_splits(archive, folder) | _write_extra_judgements(archive, folder)
+    rows |= _write_splits(archive, folder)
+    extra = table_rows(archive, "judgements", NOT_IN_QRELS_SQL)
+    if first := next(extra, None):
+        path = folder / "judgements.tsv"
+        rows[path.name] = _write_rows(path, TABLE_COLUMNS["judgements"], chain([first], extra))
+    return rows
+
+
+def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker, *, html: bool = False) -> dict[str, int]:
+    """Write every split as a retrieval task, for the evaluators of other libraries; return the number of rows per file.
+
+    `corpus.jsonl` has the questions as `{"_id", "title", "text"}`, `queries.jsonl` the queries of all splits as
+    `{"_id", "text"}`, and `qrels/SPLIT.tsv` the judgements of each split, including derived ones and parts of
+    partitions (`halves/test` is `halves-test.tsv`). A query that is a document has its id. html: write bodies as
+    imported, instead of as text without markup.
+    """
+
+    def body(question: Question) -> str:
+        return question.body if html else readable_text(question.body, question.markup)
+
+    view = archive.view()
+    documents = (question for _, question in track(view.questions(), total=len(view), description="questions"))
+    records = ({"_id": question.id, "title": question.title, "text": body(question)} for question in documents)
+    rows = {"corpus.jsonl": write_jsonl(folder / "corpus.jsonl", records)}
+    queries: dict[str, Question] = {}
+    for name in labelled_splits(archive):
+        labels = load_split(archive, name)
+        path = f"qrels/{check_split_file_name(name.replace('/', '-'))}.tsv"
+        rows[path] = _write_qrels(folder / path, labels.qrels)
+        queries |= labels.queries
+    texts = ((id, "\n\n".join(filter(None, (query.title, body(query))))) for id, query in queries.items())
+    lines = ({"_id": id, "text": text} for id, text in texts)
+    rows["queries.jsonl"] = write_jsonl(folder / "queries.jsonl", lines)
+    return rows
 
 
 def question_record(question: Question) -> dict[str, Any]:
@@ -60,7 +95,6 @@ def answer_record(answer: Answer) -> dict[str, Any]:
 
 
 def _with_sources(view: View, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Add the name of the record's source to each line."""
     for chunk in chunks(records):
         sources = view.sources([record["_id"] for record in chunk])
         for record in chunk:
@@ -80,11 +114,8 @@ def _write_splits(archive: Archive, folder: Path) -> dict[str, int]:
     queries: dict[str, Question] = {}
     for name in imported_splits(archive):
         path = f"queries-{check_split_file_name(name)}.jsonl"
-        labels = load_split(archive, name).queries
-        split_queries, sources = (
-            {id: replace(query, id=id) for id, query in labels.items()},
-            query_sources(archive, name),
-        )
+        split_queries = {id: replace(query, id=id) for id, query in load_split(archive, name).queries.items()}
+        sources = query_sources(archive, name)
         lines = (_with_source(query_record(query), sources.get(id)) for id, query in split_queries.items())
         rows[path] = write_jsonl(folder / path, lines)
         queries |= split_queries
@@ -100,9 +131,7 @@ def _write_judgements(archive: Archive, folder: Path, split_name: str, kind: Doc
     labels = load_split(archive, split_name, kind)
     if labels.qrels:
         path = f"{FILE_PREFIXES[kind]}qrels/{split_name}.tsv"
-        lines = ((q, d, relevance) for q, judged in labels.qrels.items() for d, relevance in judged.items())
-        header = ("query-id", "corpus-id", "score")
-        rows[path] = write_table(folder / path, header, lines, delimiter="\t")
+        rows[path] = _write_qrels(folder / path, labels.qrels)
     if labels.candidates:
         path = f"{FILE_PREFIXES[kind]}candidates-{split_name}.jsonl"
         records = ({"_id": id, "candidates": list(ids)} for id, ids in labels.candidates.items() if ids)
@@ -110,8 +139,9 @@ def _write_judgements(archive: Archive, folder: Path, split_name: str, kind: Doc
     return rows
 
 
-def _write_extra_judgements(archive: Archive, folder: Path) -> dict[str, int]:
-    rows, path = extra_judgement_rows(archive), folder / "judgements.tsv"
-    if (first := next(rows, None)) is None:
-        return {}
-    return {path.name: write_table(path, JUDGEMENT_COLUMNS, chain([first], rows), delimiter="\t")}
+def _write_qrels(path: Path, qrels: Qrels) -> int:
+    judged = ((query, id, grade) for query, grades in qrels.items() for id, grade in grades.items())
+    return _write_rows(path, ("query-id", "corpus-id", "score"), judged)
+
+
+_write_rows = partial(write_table, delimiter="\t")

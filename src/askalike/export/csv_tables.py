@@ -1,15 +1,15 @@
 """The archive as CSV tables: `questions.csv` in the format of the `table` reader, and further tables for the rest."""
 
 import json
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.export.rows import write_table
-from askalike.store import Archive, tables
+from askalike.store import Archive
 from askalike.store.statistics import summarise_archive
+from askalike.store.tables import TABLE_COLUMNS, duplicate_targets, table_rows
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
 """The columns of the title and of the rephrasings; all other columns have the names of the fields."""
@@ -29,22 +29,14 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
     alternates, duplicate_of) are separated by `|`. If a value contains `|`, or there are several answers, the cell is
     a JSON list.
     """
-    table = partial(write_table, spreadsheet=spreadsheet)
-    total = len(archive.view("answers"))
-    answers = track(tables.answer_rows(archive), total=total, description="answers")
-    rows = {
-        "questions.csv": table(folder / "questions.csv", QUESTIONS_HEADER, _question_rows(archive, track)),
-        "answers.csv": table(folder / "answers.csv", tables.ANSWER_TABLE_COLUMNS, answers),
-        "links.csv": table(folder / "links.csv", tables.LINK_COLUMNS, tables.link_rows(archive)),
-    }
     summary = summarise_archive(archive)
-    if summary.queries:
-        rows["queries.csv"] = table(folder / "queries.csv", tables.QUERY_COLUMNS, tables.query_rows(archive))
-    if summary.judgements:
-        rows["judgements.csv"] = table(
-            folder / "judgements.csv", tables.JUDGEMENT_COLUMNS, tables.judgement_rows(archive)
-        )
-    return rows
+    answers = track(table_rows(archive, "answers"), total=summary.answers, description="answers")
+    tables = {"answers": answers, "links": table_rows(archive, "links")}
+    tables |= {name: table_rows(archive, name) for name in ("queries", "judgements") if getattr(summary, name)}
+    files: dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]
+    files = {"questions.csv": (QUESTIONS_HEADER, _question_rows(archive, track))}
+    files |= {f"{name}.csv": (TABLE_COLUMNS[name], rows) for name, rows in tables.items()}
+    return {name: write_table(folder / name, *content, spreadsheet=spreadsheet) for name, content in files.items()}
 
 
 def write_spreadsheets(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
@@ -77,7 +69,7 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
         sources = view.sources(ids)
-        originals = tables.duplicate_targets(archive, ids)
+        originals = duplicate_targets(archive, ids)
         for q in chunk:
             answer = join_answers_cell([answer.body for answer in answers[q.id]])
             yield (

@@ -8,9 +8,8 @@ from pathlib import Path
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import folder_errors, replace_folder
 from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.export.beir import write_beir
+from askalike.export.beir import write_beir, write_retrieval
 from askalike.export.csv_tables import write_csv, write_spreadsheets
-from askalike.export.retrieval import write_retrieval
 from askalike.store import Archive, storage_errors
 from askalike.store.database import read_transaction
 from askalike.store.sources import source_prefixes

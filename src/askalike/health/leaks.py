@@ -193,7 +193,6 @@ def _question_terms(context: CheckContext, question: Question) -> frozenset[str]
 
 
 def _quoting_answer_ids(context: CheckContext, answers: Iterable[Answer]) -> Iterator[str]:
-    """Yield the ids of the answers that quote their question."""
     for chunk in chunks(answers):
         questions = context.view.get_questions({answer.question_id for answer in chunk})
         pairs = ((answer, questions[answer.question_id]) for answer in chunk if answer.question_id in questions)

@@ -1,57 +1,46 @@
 """Checks of references to absent records, and of files of models and indexes that are absent or were changed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from askalike.core.errors import UnusableIndexError
 from askalike.core.files import compute_sha256
-from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
+from askalike.health.findings import MAX_EXAMPLES, Check, CheckContext, Finding, count_with_examples
 from askalike.index.manifests import MANIFEST, find_damage
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding import read_encoding
 from askalike.store.integrity import find_faults
 
-BROKEN_LINKS = "One end was deleted or never imported; these links are stored, but unused until both ends exist."
+
+def _make_check(name: str, unit: str, meaning: str) -> Check:
+    """Return the check for one of the faults that the store finds by their names."""
+
+    def find(context: CheckContext) -> Finding:
+        faults = find_faults(context.view, name, MAX_EXAMPLES)
+        return Finding(name, faults.matching, faults.total, unit, meaning, faults.examples)
+
+    find.__name__ = name
+    return find
 
 
-def unanswered_questions(context: CheckContext) -> Finding:
-    """Find questions without an answer of their own or of their original, in an archive that has answers."""
-    meaning = "These questions help nobody; answer them, or hide them from searches (--without unanswered)."
-    return _find(context, "unanswered_questions", "questions", meaning)
-
-
-def absent_accepted_answers(context: CheckContext) -> Finding:
-    """Find questions whose accepted answer is not in the archive."""
-    meaning = "The accepted answer was not imported; import the answers, too, or none is marked as accepted."
-    return _find(context, "absent_accepted_answers", "accepted answers", meaning)
-
-
-def answers_without_question(context: CheckContext) -> Finding:
-    """Find answers whose question is not in the archive."""
-    meaning = "Their questions were deleted or never imported; import them, or these answers are never found."
-    return _find(context, "answers_without_question", "answers", meaning)
-
-
-def broken_duplicate_links(context: CheckContext) -> Finding:
-    """Find duplicate links with an absent end."""
-    return _find(context, "broken_duplicate_links", "duplicate links", BROKEN_LINKS)
-
-
-def broken_related_links(context: CheckContext) -> Finding:
-    """Find related links with an absent end."""
-    return _find(context, "broken_related_links", "related links", BROKEN_LINKS)
-
-
-def broken_judgements(context: CheckContext) -> Finding:
-    """Find judgements of imported splits whose query or document is not in the archive."""
-    reason = "An absent document with a judgement can never be found, and lowers every measure"
-    return _find(context, "broken_judgements", "judgements", f"{reason}; import these documents.")
-
-
-def _find(context: CheckContext, name: str, of: str, meaning: str) -> Finding:
-    faults = find_faults(context.view, name, MAX_EXAMPLES)
-    return Finding(name, faults.matching, faults.total, of, meaning, faults.examples)
-
-
+_UNUSED_LINKS = "One end was deleted or never imported; these links are stored, but unused until both ends exist."
+REFERENCE_CHECKS: Sequence[Check] = [
+    _make_check(*row)
+    for row in (
+        ("unanswered_questions", "questions",
+            "These questions help nobody; answer them, or hide them from searches (--without unanswered)."),
+        ("absent_accepted_answers", "accepted answers",
+            "The accepted answer was not imported; import the answers, too, or none is marked as accepted."),
+        ("answers_without_question", "answers",
+            "Their questions were deleted or never imported; import them, or these answers are never found."),
+        ("broken_duplicate_links", "duplicate links", _UNUSED_LINKS),
+        ("broken_related_links", "related links", _UNUSED_LINKS),
+        ("broken_judgements", "judgements",
+            "An absent document with a judgement can never be found, and lowers every measure; "
+            "import these documents."),
+    )
+]  # fmt: skip
+"""The checks of references between records; questions without an answer count only in an archive that has answers."""
 ENCODER_FOLDER = "models/{}/pretrained"
 
 

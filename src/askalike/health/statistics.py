@@ -8,13 +8,21 @@ import numpy as np
 
 from askalike.core.files import measure_folder
 from askalike.labels.partitions import Partition, list_partitions
-from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
+from askalike.store import (
+    Archive,
+    ArchiveSummary,
+    View,
+    count_questions_by,
+    sample_answers,
+    sample_questions,
+    statistics,
+)
 from askalike.store.database import DATABASE_FILE
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
 from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import Analyzer
 from askalike.text.sentences import split_sentences
 
 TOP_COUNT = 10
@@ -69,26 +77,22 @@ class ArchiveStatistics:
     """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 
 
-def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
+def compute_statistics(archive: Archive) -> ArchiveStatistics:
     """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers."""
-    analyzer = analyzer or Analyzer(AnalyzerSettings())
-    view, encoder = archive.view(), get_archive_encoder(archive)
-    first_date, last_date = statistics.date_range(view)
+    view, encoder, analyzer = archive.view(), get_archive_encoder(archive), Analyzer()
+    questions = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
+    answers = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
     return ArchiveStatistics(
+        **statistics.count_content(view)._asdict(),
         summary=statistics.summarise_archive(view),
         unfinished_import=statistics.unfinished_import(view),
-        answered_questions=statistics.count_answered_questions(view),
         related_links=statistics.count_links(view, "related"),
-        rephrasings=statistics.count_rephrasings(view),
-        first_date=first_date,
-        last_date=last_date,
         tags=count_questions_by(view, "tag", TOP_COUNT),
-        distinct_tags=statistics.count_tags(view),
         categories=count_questions_by(view, "category", TOP_COUNT),
         languages=count_questions_by(view, "language", TOP_COUNT, default=view.language),
         licenses=count_questions_by(view, "license", TOP_COUNT),
-        question_lengths=question_lengths(archive, analyzer),
-        answer_lengths=answer_lengths(archive, analyzer),
+        question_lengths=_measure_lengths(questions, view, analyzer),
+        answer_lengths=_measure_lengths(answers, archive.view("answers"), analyzer),
         sources=tuple(summarise_sources(view)),
         splits=tuple(statistics.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
@@ -96,20 +100,6 @@ def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> Ar
         encoding=read_encoding(archive.path, encoder.name) if encoder else None,
         size_bytes=disk_sizes(archive.path),
     )
-
-
-def question_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
-    """Measure the lengths of questions, title and body together."""
-    view = archive.view()
-    texts = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
-    return _measure_lengths(texts, len(view), analyzer, view.language)
-
-
-def answer_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
-    """Measure the lengths of answers."""
-    view = archive.view("answers")
-    texts = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
-    return _measure_lengths(texts, len(view), analyzer, view.language)
 
 
 def disk_sizes(path: Path) -> dict[str, int]:
@@ -122,15 +112,16 @@ def disk_sizes(path: Path) -> dict[str, int]:
 
 
 def _measure_lengths(
-    texts: Iterable[tuple[Sequence[str], str | None]], total: int, analyzer: Analyzer, language: str | None
+    texts: Iterable[tuple[Sequence[str], str | None]], view: View, analyzer: Analyzer
 ) -> LengthStatistics:
-    """Measure texts, each given by its fields and its own language; `total` is the number of all texts."""
+    """Measure the texts of a view, or a sample of them, each given by its fields and its own language."""
     words: list[int] = []
     sentences: list[int] = []
+    language = view.language
     for fields, text_language in texts:
         words.append(sum(len(analyzer.analyze(field, text_language or language)) for field in fields))
         sentences.append(sum(len(split_sentences(field)) for field in fields))
-    is_sampled = len(words) < total
+    is_sampled = len(words) < len(view)
     return LengthStatistics(len(words), is_sampled, _summarise(words), _summarise(sentences))
 
 

@@ -102,6 +102,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
 
     FORMAT: ClassVar[int]
     """The version of the files. Directories of another version are refused."""
+    OLDER_FORMATS: ClassVar[Sequence[int]] = ()
+    """Earlier versions that are read, too."""
     LAYOUT: ClassVar[type[Any]]
     """The class of the layout."""
 
@@ -338,7 +340,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises UnusableIndexError if it is damaged, or of other settings or versions."""
         manifest = read_manifest(self.folder)
-        if manifest["format"] != self.FORMAT:
+        if manifest["format"] not in (self.FORMAT, *self.OLDER_FORMATS):
             problem = f"format {manifest['format']}, but this askalike reads {self.FORMAT}"
             raise UnusableIndexError(self.folder, problem)
         for key, expected in json.loads(json.dumps(asdict(self.layout))).items():

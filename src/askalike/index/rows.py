@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Floats, TopDocs
+from askalike.native.compiled import compiled, inlined
 
 Array = NDArray[Any]
 NO_DELETIONS = np.empty(0, np.int32)
@@ -126,30 +127,17 @@ class LiveRows(ABC):
         allowed = docids[at] == self.docids
         return allowed & self.live_mask if len(self.deleted) else allowed
 
-    def may_contain(self, docids: Array) -> NDArray[np.bool_]:
-        """Return which of these docids are in the range of the segment's docids."""
-        if not len(self.docids):
-            return np.zeros(len(docids), np.bool_)
-        return (docids >= self.docids[0]) & (docids <= self.docids[-1])
-
     def find_rows(self, docids: Array, excluded_docid: int, excluded_phrasing: int) -> tuple[Array, Array]:
         """Return (position in `docids`, row) of every live row of these docids that is not excluded.
 
         docids: int64 (m), in any order. excluded_docid, excluded_phrasing: what must not be found: a docid (−1 for
         none), and one phrasing of it (−1 for all).
         """
-        first = np.searchsorted(self.docids, docids, "left")
-        counts = np.searchsorted(self.docids, docids, "right") - first
-        at = np.repeat(np.arange(len(docids)), counts)
-        rows = (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
-        if excluded_docid >= 0:
-            is_other = self.phrasings[rows] != excluded_phrasing if excluded_phrasing >= 0 else False
-            usable = (docids[at] != excluded_docid) | is_other
-            at, rows = at[usable], rows[usable]
-        if len(self.deleted):
-            live = self.live_mask[rows]
-            at, rows = at[live], rows[live]
-        return at, rows
+        live, (at, rows), count = self.mask_allowed(None), np.empty((2, 0), np.int64), len(docids)
+        while count > len(at):  # a docid may have several rows
+            at, rows = np.empty((2, count), np.int64)
+            count = _find_rows(self.docids, self.phrasings, live, docids, excluded_docid, excluded_phrasing, at, rows)
+        return at[:count], rows[:count]
 
     def find_titles(self, keys: Array) -> Iterator[tuple[int, int]]:
         """Yield (query, row) of every live row with the title of a query. keys: uint64 (Q)."""
@@ -218,3 +206,36 @@ def score_missing(
         own[at >= 0], own[at < 0] = top.scores[at[at >= 0]], more
         scores.append(own)
     return scores
+
+
+@inlined()
+def first_row(docids: NDArray[np.int64], docid: int) -> int:
+    """Return the first row of a docid, or of the next higher one."""
+    low, size = 0, len(docids)
+    while size > 0:
+        half = size >> 1
+        if docids[low + half] < docid:
+            low += half + 1
+            size -= half + 1
+        else:
+            size = half
+    return low
+
+
+@compiled()
+def _find_rows(
+    docids: NDArray[np.int64], phrasings: NDArray[np.uint16], live: NDArray[np.bool_], wanted: NDArray[np.int64],
+    excluded_docid: int, excluded_phrasing: int, at: NDArray[np.int64], rows: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the position and the row of each live row of the wanted docids, as far as they fit; return their number."""
+    n = 0
+    for i in range(len(wanted)):
+        row = first_row(docids, wanted[i])
+        while row < len(docids) and docids[row] == wanted[i]:
+            is_excluded = wanted[i] == excluded_docid and (excluded_phrasing < 0 or phrasings[row] == excluded_phrasing)
+            if not is_excluded and (not len(live) or live[row]):
+                if n < len(at):
+                    at[n], rows[n] = i, row
+                n += 1
+            row += 1
+    return n

@@ -94,7 +94,6 @@ class ArchiveSearch:
 
 
 def _documents(corpus: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows of a table of questions."""
     for document in corpus:
         title, text = str(document.get("title") or "").strip(), str(document.get("text") or "").strip()
         if title or text:

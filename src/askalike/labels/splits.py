@@ -5,7 +5,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,10 +14,12 @@ import numpy as np
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import DocumentKind, Question, Split
-from askalike.store import Archive, View, imported_splits, labels, partition_parts, shuffle_names
+from askalike.store import Archive, View, imported_splits, labels, partition_parts, read_labels, shuffle_names
 from askalike.store.labels import ANSWERS_SPLIT, parse_typed_split, part_query_ids
 
 T = TypeVar("T")
+DERIVED_SPLITS = ("duplicates", "rephrasings")
+"""The derived splits of questions."""
 KNOWN_SPLIT = "known"
 """The split whose queries are titles of the archive's own questions, which they are to find."""
 KNOWN_QUERIES, KNOWN_SEED = 400, 0
@@ -53,7 +55,7 @@ def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str
         return names
     if kind == "answers":
         return [ANSWERS_SPLIT] * labels.split_exists(archive, ANSWERS_SPLIT)
-    return [name for name, read in DERIVED_SPLITS.items() if next(read(archive), None)]
+    return [name for name in DERIVED_SPLITS if labels.split_exists(archive, name)]
 
 
 def default_split(
@@ -146,21 +148,6 @@ def type_titles(split: Split, share: float) -> Split:
     return replace(split, queries={id: typed(question) for id, question in split.queries.items()})
 
 
-def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Yield each question closed as a duplicate with the id of its original, once per link within the archive."""
-    view = archive.view()
-    for links in chunks(link for link in view.links("duplicate") if link.source != link.target):
-        questions = view.get_questions({link.source for link in links})
-        yield from ((questions[link.source], link.target) for link in links)
-
-
-def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Yield each rephrasing as a query `QUESTION_ID#N`, N counted from 1, with the id of its question."""
-    for question in archive.view().rephrased_questions():
-        for n, text in enumerate(question.rephrasings, 1):
-            yield Question(f"{question.id}#{n}", text, language=question.language), question.id
-
-
 def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Question]:
     """Return external queries by their own ids, with the archive's id if they are a question of the archive.
 
@@ -201,19 +188,19 @@ def identical_answers(view: View) -> dict[str, str]:
     return identical
 
 
-DERIVED_SPLITS: Mapping[str, Callable[[Archive], Iterator[tuple[Question, str]]]] = {
-    "duplicates": duplicate_queries,
-    "rephrasings": rephrasing_queries,
-}
-"""The derived splits of questions; each function yields queries, each with the id of a relevant question."""
-
-
 def _load_derived(archive: Archive, name: str) -> Split:
+    """Return a derived split of questions: duplicates, or rephrasings as queries `QUESTION_ID#N`, N counted from 1."""
     queries: dict[str, Question] = {}
     qrels: dict[str, dict[str, int]] = {}
-    for query, relevant in DERIVED_SPLITS[name](archive):
-        queries[query.id] = query
-        qrels.setdefault(query.id, {})[relevant] = 1
+    for chunk in chunks(read_labels(archive, name)):
+        questions = archive.view().get_questions({label.text_id for label in chunk})
+        for id, text_id, relevant in chunk:
+            query = questions[text_id]
+            if id != text_id:
+                text = query.rephrasings[int(id.removeprefix(f"{text_id}#")) - 1]
+                query = Question(id, text, language=query.language)
+            queries[id] = query
+            qrels.setdefault(id, {})[str(relevant)] = 1
     return Split(queries, qrels)
 
 

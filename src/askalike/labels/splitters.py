@@ -1,15 +1,16 @@
-"""Splitters, one class each. No cluster is in two parts; only ids, dates, settings and the seed determine the parts."""
+"""Divides queries into parts or folds by whole clusters; only ids, dates, settings and the seed determine the parts."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from askalike.core.config import DateText, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.labels.clusters import deal_clusters
+from askalike.core.types import Qrels
 from askalike.store import connected_components, shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
@@ -155,3 +156,33 @@ def _assign_clusters(queries: Iterable[SplitQuery], shares: Mapping[str, float],
     part_names = list(shares)
     dealt = zip(clusters, deal_clusters(map(len, clusters), list(shares.values())), strict=True)
     return {query_id: part_names[part] for cluster, part in dealt for query_id in cluster}
+
+
+def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
+    """Map each query and each relevant document to its cluster, which contains all documents relevant to a query."""
+    pairs = ((query, document) for query, grades in qrels.items() for document, grade in grades.items() if grade > 0)
+    loops = ((query, query) for query in qrels)
+    return connected_components((*pairs, *loops))
+
+
+def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
+    """Divide queries into folds of about equal size, by whole clusters; the seed orders clusters of equal size."""
+    members: dict[str, list[str]] = {}
+    for query in queries:
+        members.setdefault(cluster_of.get(query, query), []).append(query)
+    clusters = list(members.values())
+    order = np.random.default_rng(seed).permutation(len(clusters))
+    largest_first = sorted((clusters[i] for i in order), key=len, reverse=True)
+    folds: list[list[str]] = [[] for _ in range(n_folds)]
+    for cluster, fold in zip(largest_first, deal_clusters(map(len, largest_first), [1.0] * n_folds), strict=True):
+        folds[fold].extend(cluster)
+    return folds
+
+
+def deal_clusters(sizes: Iterable[int], shares: Sequence[float]) -> Iterator[int]:
+    """Yield the part of each cluster, given their sizes in queries: the part that is farthest below its share."""
+    filled = [0] * len(shares)
+    for size in sizes:
+        part = min(range(len(shares)), key=lambda n: filled[n] / shares[n])
+        filled[part] += size
+        yield part

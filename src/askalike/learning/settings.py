@@ -81,13 +81,9 @@ class TrainingSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _check_accumulate(self) -> "TrainingSettings":
+    def _check_combinations(self) -> "TrainingSettings":
         if self.accumulate > 1 and self.devices > 1:
             raise ValueError("accumulate is for one process; set devices=1, or accumulate=1")
-        return self
-
-    @model_validator(mode="after")
-    def _check_weight_decay(self) -> "TrainingSettings":
         if self.optimizer == "lazy_adam" and self.weight_decay:
             raise ValueError("lazy_adam has no weight decay; set weight_decay=0, or optimizer=adam")
         return self

@@ -266,16 +266,11 @@ def _compute_gradient(
             torch.manual_seed(settings.seed * 1_000_003 + epoch * 1_009 + number)
         losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
         batch_loss = float(losses.detach().sum())
-        _require_finite(job, pairs, epoch, number, batch_loss)
+        if not math.isfinite(batch_loss):
+            raise TrainingError(_describe_infinite_loss(job, pairs, epoch, number, batch_loss))
         fabric.backward((losses.sum() if settings.reduction == "sum" else losses.mean()) / len(batches))
         total += batch_loss
     return total
-
-
-def _require_finite(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> None:
-    """Raise TrainingError for a loss that is not a finite number."""
-    if not math.isfinite(loss):
-        raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, loss))
 
 
 def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> str:

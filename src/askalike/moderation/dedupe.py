@@ -166,7 +166,6 @@ def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, O
 
 
 def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) -> str:
-    """Return the criterion by which the original precedes the next question."""
     reasons = (
         "not a duplicate itself",
         "not closed",

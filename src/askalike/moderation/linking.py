@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -45,26 +45,24 @@ class Linker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProbableLinker:
+class ProbableLinker(Linker):
     """Links with the calibrated probability that a hit asks the same."""
 
     calibration: Calibration
 
     @property
     def with_bodies(self) -> bool:
-        """Whether the calibration's queries had bodies."""
         return self.calibration.has_bodies
 
     @property
     def key(self) -> Any:
-        """The curves, and how the sameness of a pair is measured and counts."""
         curves = self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
         return {**curves, "sameness": (FULL_SAMENESS, INTERCEPT, *WEIGHTS)}
 
     def find(
         self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
     ) -> tuple[list[Link], list[Link]]:
-        """Return the links of at least MIN_PROBABILITY, and the first ones. See Linker.find.
+        """See Linker.find; links have at least MIN_PROBABILITY.
 
         Questions of an archive whose titles are one telling word apart are mostly two questions, unlike a query and
         what it finds: their sameness counts in full.
@@ -81,7 +79,6 @@ class ProbableLinker:
         return links, first
 
     def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
-        """Return the probability of each pair; see Linker.combine and `combine_at`."""
         return self.combine_at(estimate_duplicate_rate(archive, self.calibration, first_links), links)
 
     def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
@@ -104,10 +101,11 @@ class ProbableLinker:
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarLinker:
+class SimilarLinker(Linker):
     """Links with the absolute score of a hit, without a calibration. min_similarity: the minimum for a link."""
 
     min_similarity: float
+    with_bodies: ClassVar[bool] = True
 
     @classmethod
     def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
@@ -115,19 +113,12 @@ class SimilarLinker:
         return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).typical)
 
     @property
-    def with_bodies(self) -> bool:
-        """True: whole questions are compared."""
-        return True
-
-    @property
     def key(self) -> Any:
-        """The minimum absolute score."""
         return {"min_similarity": self.min_similarity}
 
     def find(
         self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
     ) -> tuple[list[Link], list[Link]]:
-        """Return the links of at least `min_similarity`. See Linker.find."""
         links: list[Link] = []
         ids = searcher.view.ids(retrieved.distinct_docids)
         scores = add_absolute(searcher, retrieved).absolute or ()
@@ -181,7 +172,6 @@ def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_li
 
 
 def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
-    """Return the share of links between questions that are labelled to ask the same."""
     names = Clusters.read(archive).visible_names
     n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
     return n_labelled / max(len(links), 1)

@@ -51,7 +51,6 @@ def find_neighbours(
 
 
 def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
-    """Yield the questions in batches, with or without bodies."""
     for batch in chunks(view.questions(), BATCH_SIZE):
         yield {q.id: q if with_bodies else replace(q, body="") for _, q in batch}
 
@@ -72,7 +71,6 @@ def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
 def _search_batches(
     archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
 ) -> Iterator[list[Any]]:
-    """Yield the line of each batch."""
     if not has_workers():
         return _search_here(searcher, linker, batches)
     values = ranker.name, dict(ranker.values)
@@ -80,7 +78,6 @@ def _search_batches(
 
 
 def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
-    """Yield the line of each batch."""
     extractor = HitFeatureExtractor(searcher.view.language, searcher.view)
     for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
         yield list(linker.find(searcher, retrieved, extractor))

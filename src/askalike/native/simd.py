@@ -72,33 +72,37 @@ class SimdBuilder:
         """Return total + left x right for vectors, rounded once."""
         return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
 
-    def add_byte_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
+    def add_byte_products(self, sums: Any, unsigned: Any, signed: Any, *, small: bool = False) -> Any:
         """Return INTS with the sum of the products of four bytes added to each lane, by the processor's best way.
 
-        With AVX2, a sum of two products must fit into 16 bits.
+        small: whether the sum of two products fits into 16 bits, which is faster with AVX2.
         """
         if has_byte_products():
             return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
         if has_feature("avx2"):
-            return self.builder.add(sums, self._multiply_halves(unsigned, signed))
+            return self.builder.add(sums, self._multiply_halves(unsigned, signed, small))
         for byte in range(4):
             left = self.builder.and_(self.builder.lshr(unsigned, self.spread(INT(8 * byte))), self.spread(INT(0xFF)))
             right = self.builder.ashr(self.builder.shl(signed, self.spread(INT(24 - 8 * byte))), self.spread(INT(24)))
             sums = self.builder.add(sums, self.builder.mul(left, right))
         return sums
 
-    def _multiply_halves(self, unsigned: Any, signed: Any) -> Any:
-        """Return the sums of four byte products, eight lanes at a time, in 16 bits until they are added in pairs."""
-        ones, halves = ir.Constant(PAIRS, [1] * LANES), []
+    def _multiply_halves(self, unsigned: Any, signed: Any, small: bool) -> Any:
+        """Return the sums of four byte products, eight lanes at a time, by AVX2's sums of two products."""
+        to, halves, eight = self.builder, [], ir.VectorType(INT, EIGHT)
+        ones, shift, low = (ir.Constant(PAIRS, [number] * LANES) for number in (1, 8, 0xFF))
         for first in (0, EIGHT):
-            places = ir.Constant(ir.VectorType(INT, EIGHT), list(range(first, first + EIGHT)))
-            left, right = (
-                self.builder.bitcast(self.builder.shuffle_vector(fours, fours, places), ir.VectorType(BYTE, 4 * EIGHT))
-                for fours in (unsigned, signed)
-            )
-            pairs = self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
-            halves.append(self.call("llvm.x86.avx2.pmadd.wd", ir.VectorType(INT, EIGHT), pairs, ones))
-        return self.builder.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
+            places = ir.Constant(eight, list(range(first, first + EIGHT)))
+            kind = ir.VectorType(BYTE, 4 * EIGHT) if small else PAIRS
+            left, right = (to.bitcast(to.shuffle_vector(fours, fours, places), kind) for fours in (unsigned, signed))
+            if small:
+                pairs = self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
+                halves.append(self.call("llvm.x86.avx2.pmadd.wd", eight, pairs, ones))
+                continue
+            factors = [(to.and_(left, low), to.ashr(to.shl(right, shift), shift))]
+            factors += [(to.lshr(left, shift), to.ashr(right, shift))]
+            halves.append(to.add(*(self.call("llvm.x86.avx2.pmadd.wd", eight, *pair) for pair in factors)))
+        return to.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
 
     def for_count(self, count: Any, write: Callable[[int], None]) -> None:
         """Emit the code of `write` for each number from 1 to MAX_ROWS; the one that equals `count` will run."""

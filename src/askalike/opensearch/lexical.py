@@ -34,7 +34,7 @@ from askalike.opensearch.index import (
     search_titles,
     split_docids,
 )
-from askalike.opensearch.rephrasings import SIMILARITY, table_clause
+from askalike.opensearch.similarities import REPHRASINGS, table_clause
 from askalike.opensearch.spelling import OpenSearchTermSpeller
 from askalike.opensearch.state import IndexState
 from askalike.opensearch.statistics import LONGEST, TermStatistics
@@ -70,7 +70,7 @@ class OpenSearchLexicalIndex(OpenSearchIndex["OpenSearchLexicalSearcher", "OpenS
         tokenizer = {"type": "whitespace", "max_token_length": MAX_TOKEN}
         analysis = {"tokenizer": {"terms": tokenizer}, "analyzer": {"terms": {"type": "custom", "tokenizer": "terms"}}}
         field = {"type": "text", "analyzer": "terms", "similarity": "ranker", "index_options": "freqs"}
-        similarities = {"ranker": self._similarity, "rephrasings": SIMILARITY}
+        similarities = {"ranker": self._similarity, "rephrasings": REPHRASINGS}
         settings = {"analysis": analysis, "index.similarity": similarities}
         rephrasing = {**field, "similarity": "rephrasings"}
         own, of_rephrasings = zip(*self.fields, strict=True)
@@ -181,25 +181,20 @@ class OpenSearchLexicalSearcher:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
         filters = filter_clauses(allowed)
         sizes = {OWN: k + MORE_TEXTS, REPHRASING: REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS}
-        pending = [self._search_fields(prepared, row, sizes, filters) for row in range(len(prepared.queries))]
-
-        def fetch_all() -> list[TopDocs]:
-            """Fetch more texts for all queries together, until no further text can be among the k best of any query."""
-            fetched, found = [sizes] * len(pending), [dict[int, float]()] * len(pending)
-            rows = list(range(len(pending)))
-            while rows:
-                more: dict[int, dict[str, int]] = {}
-                for row in rows:
-                    found[row] = self._read_hits(prepared, row, pending[row])
-                    if windows := larger_windows(pending[row], fetched[row], found[row], k):
-                        more[row] = windows
-                for row, windows in more.items():
-                    pending[row] = pending[row] | self._search_fields(prepared, row, windows, filters)
-                    fetched[row] = fetched[row] | windows
-                rows = list(more)
-            return self._order_hits(prepared, found, [k] * len(found))
-
-        return fetch_all()
+        rows = list(range(len(prepared.queries)))
+        pending = [self._search_fields(prepared, row, sizes, filters) for row in rows]
+        fetched, found = [sizes] * len(pending), [dict[int, float]()] * len(pending)
+        while rows:  # of all queries together, until no further text can be among the k best of any
+            more: dict[int, dict[str, int]] = {}
+            for row in rows:
+                found[row] = self._read_hits(prepared, row, pending[row])
+                if windows := larger_windows(pending[row], fetched[row], found[row], k):
+                    more[row] = windows
+            for row, windows in more.items():
+                pending[row] = pending[row] | self._search_fields(prepared, row, windows, filters)
+                fetched[row] = fetched[row] | windows
+            rows = list(more)
+        return self._order_hits(prepared, found, [k] * len(found))
 
     def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
@@ -366,7 +361,7 @@ class OpenSearchLexicalSearcher:
         self, prepared: PreparedOpenSearchQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
     ) -> list[TopDocs]:
         """Return the k best of each query's docid → score. Near ties are rescored exactly."""
-        hits = [sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
+        hits = list(map(sort_hits, found))
         uncertain = [nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
         unclear = [top.docids[which] for top, which in zip(hits, uncertain, strict=True)]
         texts = self._read_texts(prepared, unclear)
@@ -374,7 +369,7 @@ class OpenSearchLexicalSearcher:
         for row, (top, which, k) in enumerate(zip(hits, uncertain, counts, strict=True)):
             if which.any():
                 top.scores[which] = self._score_exactly(prepared, row, unclear[row], texts[row])
-                top = sort_hits(top.docids, top.scores)
+                top = sort_hits(dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True)))
             ordered.append(TopDocs(top.docids[:k], top.scores[:k]))
         return ordered
 

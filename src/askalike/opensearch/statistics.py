@@ -21,7 +21,7 @@ from askalike.index.lexical.term_scores import (
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.rows import find_distinct
 from askalike.opensearch.connection import OpenSearchConnection
-from askalike.opensearch.rephrasings import BASE, MAX_FREQUENCY
+from askalike.opensearch.similarities import BASE, MAX_FREQUENCY
 from askalike.opensearch.state import IndexState
 
 LONGEST = "longest"

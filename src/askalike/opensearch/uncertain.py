@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import TopDocs
-from askalike.index.rows import Array
 from askalike.opensearch.connection import PendingSearch
 from askalike.opensearch.index import MAX_WINDOW
 
@@ -15,10 +14,11 @@ NEARLY_EQUAL = 1 - 2e-6
 """The cluster's scores differ from the exact ones by less than this factor."""
 
 
-def sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
-    """Return hits, best first, ties by docid."""
-    order = np.lexsort((docids, -scores))
-    return TopDocs(docids[order], scores[order])
+def sort_hits(scores: Mapping[int, float], k: int | None = None) -> TopDocs:
+    """Return the k best documents (None: all) of docid → score, ties by docid."""
+    docids, values = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
+    order = np.lexsort((docids, -values))[:k]
+    return TopDocs(docids[order], values[order])
 
 
 def larger_windows(

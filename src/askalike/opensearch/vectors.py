@@ -15,7 +15,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
 from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorLayout
-from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
+from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
@@ -28,6 +28,7 @@ from askalike.opensearch.index import (
     split_docids,
 )
 from askalike.opensearch.state import IndexState
+from askalike.opensearch.uncertain import sort_hits
 
 FIELD = "vector"
 MAX_DIMENSION = 16_000
@@ -110,26 +111,16 @@ class OpenSearchVectorSearcher:
         """Return the k best questions of each query, each by its best phrasing. A query of zeros finds nothing."""
         rows, nonzero = self._join_queries(queries)
         filters = filter_clauses(allowed)
-        size = min(k, MAX_WINDOW)
-        pending = [
-            self._search(rows[q], queries.exclusions[q], filters, size) if nonzero[q] and k > 0 else None
-            for q in range(len(rows))
-        ]
-
-        def fetch_all() -> list[TopDocs]:
-            """Fetch more rows for all queries together, if several belong to one question and too few are left."""
-            fetched, found = size, [dict[int, float]()] * len(pending)
-            rows_left = [q for q, search in enumerate(pending) if search]
-            while rows_left:
-                hits = {q: search.hits for q in rows_left if (search := pending[q])}
-                found = [self._best_scores(hits[q]) if q in hits else best for q, best in enumerate(found)]
-                rows_left = [q for q in hits if len(found[q]) < k and len(hits[q]) == fetched < MAX_WINDOW]
-                fetched = min(4 * fetched, MAX_WINDOW)
-                for q in rows_left:
-                    pending[q] = self._search(rows[q], queries.exclusions[q], filters, fetched)
-            return [_top_docs(best, k) for best in found]
-
-        return fetch_all()
+        found, size = [dict[int, float]()] * len(rows), min(k, MAX_WINDOW)
+        left = [q for q in range(len(rows)) if nonzero[q] and k > 0]
+        while left:  # all queries together; again where several rows belong to one question and too few are left
+            pending = {q: self._search(rows[q], queries.exclusions[q], filters, size) for q in left}
+            hits = {q: search.hits for q, search in pending.items()}
+            for q in left:
+                found[q] = self._best_scores(hits[q])
+            left = [q for q in left if len(found[q]) < k and len(hits[q]) == size < MAX_WINDOW]
+            size = min(4 * size, MAX_WINDOW)
+        return [sort_hits(best, k) for best in found]
 
     def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
@@ -199,12 +190,11 @@ class OpenSearchVectorSearcher:
 
     def _join_queries(self, queries: VectorQueries) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the queries as rows (float32), and which of them are not zero."""
-        parts = queries.vectors.parts
-        nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
+        count = len(queries.nonzero)
         if not self._schemas:  # an index without a vector
-            return np.zeros((len(queries.vectors), 1), np.float32), np.zeros(len(nonzero), np.bool_)
-        rows = np.concatenate([np.float32(_weight(part)) * prepare_rows(part) for part in parts], axis=1)
-        return rows, nonzero
+            return np.zeros((count, 1), np.float32), np.zeros(count, np.bool_)
+        parts = zip(queries.vectors.parts, queries.rows, strict=True)
+        return np.concatenate([np.float32(_weight(part)) * rows for part, rows in parts], axis=1), queries.nonzero
 
 
 def check_schemas(schemas: Sequence[PartSchema]) -> None:
@@ -244,9 +234,3 @@ def _dot(score: float) -> float:
 def _distance(score: float) -> float:
     """Return minus the Euclidean distance behind the plugin's score 1 / (1 + squared distance)."""
     return -float(np.sqrt(max(1 / score - 1, 0.0)))
-
-
-def _top_docs(scores: Mapping[int, float], k: int) -> TopDocs:
-    docids, values = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
-    order = np.lexsort((docids, -values))[:k]
-    return TopDocs(docids[order], values[order])

@@ -3,7 +3,6 @@
 A tower is an LSTM, a weighted mean of word vectors, or an LSTM over sentences; a decoder can generate answers.
 """
 
-from abc import abstractmethod
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -51,21 +50,19 @@ class TwoTowerNetwork(WordVectorNetwork):
     """Two towers over the same word vectors, and dense layers from each into the latent space."""
 
     Settings: ClassVar[type[Settings]] = TwoTowerNetworkSettings
+    tower: ClassVar[type[nn.Module]]
+    """Made with the sizes of a word's and a text's vector; words, ids, mask (batch, …, tokens) to (batch, hidden)."""
 
     def __init__(self, settings: TwoTowerNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.latent
         self.metrics = (settings.metric,)
         self.words = make_embedding(vocabulary_size, settings.dim, trained=settings.train_words)
-        self.question, self.answer = self.make_tower(), self.make_tower()
+        self.question, self.answer = (type(self).tower(settings.dim, settings.hidden) for _ in range(2))
         self.question_out, self.answer_out = self._make_dense_layers(), self._make_dense_layers()
         if settings.writes:
             cutoffs = settings.cutoffs if settings.softmax == "adaptive" else None
             self.decoder = Decoder(vocabulary_size, settings.dim, settings.latent, settings.writer, cutoffs)
-
-    @abstractmethod
-    def make_tower(self) -> nn.Module:
-        """Return a module that encodes texts, by word vectors, ids and mask (batch, …, tokens), as (batch, hidden)."""
 
     @property
     def generates_answers(self) -> bool:
@@ -145,8 +142,7 @@ class LastStateTower(nn.Module):
 class DssmNetwork(TwoTowerNetwork):
     """LSTM towers over words: the last state, and dense layers."""
 
-    def make_tower(self) -> nn.Module:
-        return LastStateTower(self.settings.dim, self.settings.hidden)
+    tower = LastStateTower
 
 
 class MeanTower(nn.Module):
@@ -168,8 +164,7 @@ class MeanTower(nn.Module):
 class DssmStaticNetwork(TwoTowerNetwork):
     """Towers that ignore the order of words."""
 
-    def make_tower(self) -> nn.Module:
-        return MeanTower(self.settings.dim, self.settings.hidden)
+    tower = MeanTower
 
 
 class SentenceTower(nn.Module):
@@ -189,6 +184,4 @@ class DssmHierarchicalLstmNetwork(TwoTowerNetwork):
     """Hierarchical towers, for long answers."""
 
     features: ClassVar[str] = "sentences"
-
-    def make_tower(self) -> nn.Module:
-        return SentenceTower(self.settings.dim, self.settings.hidden)
+    tower = SentenceTower

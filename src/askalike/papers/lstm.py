@@ -35,13 +35,13 @@ class LstmLayer(nn.Module):
         steps), True = real step. On a processor, learning reads no padding, and multiplies each row by the input's
         weights once; to a GPU, a step costs the same whatever the number of texts.
         """
+        weight, recurrent, *biases = self.lstm.all_weights[0]
         is_dense = not torch.is_grad_enabled() and int(mask.sum()) > MIN_DENSITY * mask.numel()
-        if vectors.is_cuda or is_dense:
+        if weight.device.type != "cpu" or weight.dtype is not torch.float32 or is_dense:
             return pool_states(pooling, self(vectors if rows is None else functional.embedding(rows, vectors)), mask)
         packing = pack(mask)
         if not packing.sizes:
-            return vectors.new_zeros(len(mask), self.lstm.hidden_size * (2 if pooling == "mean_max" else 1))
-        weight, recurrent, *biases = self.lstm.all_weights[0]
+            return vectors.new_zeros(len(mask), pooled_size(pooling, self.lstm.hidden_size))
         if rows is None:
             vectors, places = vectors.flatten(0, 1)[packing.places], torch.arange(len(packing.places))
         else:
@@ -82,6 +82,11 @@ def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
     mask: (batch, steps), True = real step. A text without real steps gets zeros.
     """
     return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
+
+
+def pooled_size(pooling: Pooling, hidden: int) -> int:
+    """Return the size of a vector pooled from states of a size."""
+    return hidden * (2 if pooling == "mean_max" else 1)
 
 
 def pool_sentences(words: nn.Embedding, layer: LstmLayer, over: LstmLayer, ids: Tensor, mask: Tensor) -> Tensor:
@@ -135,7 +140,7 @@ class LstmNetwork(WordVectorNetwork):
 
     def __init__(self, settings: LstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
-        self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
+        self.vector_dim = pooled_size(settings.pooling, settings.hidden)
         self.reader = WordLstm(vocabulary_size, settings, settings.hidden, settings.dropout)
         if settings.head == "pair":
             self.first, self.second = nn.Linear(4 * self.vector_dim, settings.dense), nn.Linear(settings.dense, 1)
@@ -187,7 +192,7 @@ class SiameseLstmNetwork(WordVectorNetwork):
 
     def __init__(self, settings: SiameseLstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
-        self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
+        self.vector_dim = pooled_size(settings.pooling, settings.hidden)
         self.reader = WordLstm(vocabulary_size, settings, settings.hidden)
 
     @property
@@ -213,7 +218,7 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
 
     def __init__(self, settings: SiameseLstmTopicsNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
-        self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
+        self.vector_dim = pooled_size(settings.pooling, settings.hidden)
         topic_settings = SiameseLstmNetworkSettings(dim=settings.dim, hidden=settings.topic_hidden)
         self.topics = SiameseLstmNetwork(topic_settings, vocabulary_size).requires_grad_(False)
         self.words = make_embedding(vocabulary_size, settings.dim, trained=settings.train_words)

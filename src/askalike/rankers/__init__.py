@@ -16,7 +16,6 @@ from askalike.learning.recipe_files import builtin_recipes, list_recipes
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Tunable
 from askalike.rankers._ranking import (
-    Candidates,
     allowed_docs,
     explain_ids,
     explain_retrieved,
@@ -33,7 +32,6 @@ from askalike.store import Archive, TrainingView, View, get_served_ranker
 __all__ = [
     "DEPTH_FACTOR",
     "MODELS_FOLDER",
-    "Candidates",
     "Ranker",
     "ResolvedQuery",
     "Retrieved",

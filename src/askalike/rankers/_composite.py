@@ -13,19 +13,17 @@ from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
-from askalike.core.types import Progress, Vectors
+from askalike.core.types import Progress
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
-from askalike.index.rows import FoundTitles
 from askalike.learning.recipe_files import list_recipes
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Retrieved, Searcher
+from askalike.rankers._searcher import Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
 FUNCTION_WORD_WEIGHT = 0.3
-"""In small archives function words are rare enough to decide; measured on five sets, see experiments/LOG.md."""
+"""In small archives function words are rare enough to decide; measured on five sets, see experiments/log/2026-11.md."""
 Weights = Annotated[NumberList, AfterValidator(check_weights)]
 
 
@@ -146,15 +144,7 @@ class CompositeSearcher(Searcher):
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
         self.detects_language = any(part.detects_language for part in self.parts)
         self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
-
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        """See Searcher.find_titles. The first part that can look them up does."""
-        return next(filter(None, (part.find_titles(queries) for part in self.parts)), None)
-
-
-def first_vectors(parts: Sequence[Retrieved | None]) -> Vectors | None:
-    """Return the queries' vectors of the first part that has any."""
-    return next((part.vectors for part in parts if part and part.vectors), None)
+        self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, concatenate_parts
@@ -50,7 +51,7 @@ class FieldEncoder:
         texts = [[select_field(query, field) for query in queries] for field in compared]
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
-        return _join([_multiply(own, weights[:, n, None]) for n, own in enumerate(vectors)])
+        return _join(vectors, weights)
 
     def select_query(self, query: Question) -> Question:
         """Return the text of a query that is encoded for a single field, and that explanations read."""
@@ -76,16 +77,22 @@ class FieldEncoder:
         [part] = queries.parts
         columns = np.arange(part.values.shape[1]) // (part.values.shape[1] // len(self._fields))
         masks = {field: (columns == n).astype(np.float32)[None] for n, field in enumerate(self._fields)}
-        return {field: Vectors((replace(part, values=_multiply(part.values, own)),)) for field, own in masks.items()}
+        rows: Any = part.values
+        own = {f: rows.multiply(mask).tocsr() if part.is_sparse else rows * mask for f, mask in masks.items()}
+        return {field: Vectors((replace(part, values=values),)) for field, values in own.items()}
 
-    def merge_fields(self, queries: Vectors) -> Vectors:
-        """Return each query's field vectors summed: times a text, this is the score if all fields are that text."""
-        if len(self._fields) == 1:
-            return queries
-        values = queries.parts[0].values
-        width = values.shape[1] // len(self._fields)
-        total = sum(values[:, n * width : (n + 1) * width] for n in range(len(self._fields)))
-        return Vectors((VectorPart(total, "cosine"),))
+    def unit_queries(self, queries: Vectors) -> NDArray[np.float32] | None:
+        """Return each query's unit vector, (n, dim), whose product with a text's is their similarity.
+
+        With several fields it is the sum of theirs. None for vectors that are not dense, or not compared by cosine.
+        """
+        parts = queries.parts
+        if len(self._fields) > 1 and not parts[0].is_sparse:
+            halves = np.split(parts[0].values, len(self._fields), axis=1)
+            parts = (VectorPart(sum(halves), "cosine"),)
+        if any(part.is_sparse or part.metric != "cosine" or part.weight < 0 for part in parts):
+            return None
+        return np.asarray(concatenate_parts(Vectors(parts)), np.float32)
 
 
 def select_field(text: Any, field: str) -> Any:
@@ -119,15 +126,15 @@ def _encode_fields(encode: Callable[[Sequence[Text]], Vectors], fields: Sequence
     return [vectors[[places[id(text)] for text in texts]] for texts in fields]
 
 
-def _multiply(rows: Any, factors: Any) -> Any:
-    """Return rows, dense or a CSR array, times factors that are broadcast."""
-    return rows * factors if isinstance(rows, np.ndarray) else rows.multiply(factors).tocsr()
-
-
-def _join(fields: Sequence[Any]) -> Vectors:
-    """Return the fields' vectors side by side."""
+def _join(fields: Sequence[Any], weights: NDArray[np.float32] | None = None) -> Vectors:
+    """Return the fields' vectors side by side. weights: (n, fields), their factors; None for 1 each."""
     if isinstance(fields[0], np.ndarray):
-        return Vectors((VectorPart(np.concatenate(fields, 1), "dot"),))
+        rows = np.concatenate(fields, 1)
+        if weights is not None:
+            rows = rows * np.repeat(weights, fields[0].shape[1], axis=1)
+        return Vectors((VectorPart(rows, "dot"),))
     from scipy.sparse import hstack  # slow to import
 
+    if weights is not None:
+        fields = [own.multiply(weights[:, n, None]) for n, own in enumerate(fields)]
     return Vectors((VectorPart(hstack(fields, format="csr"), "dot"),))

@@ -87,7 +87,7 @@ def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[s
 
 def _column_products(one: VectorContributions, other: VectorContributions) -> Sequence[tuple[float, int, int]]:
     """Return (product, word of the query, word of the document) of each shared column, weighted as in the score."""
-    norms = _norm(one) * _norm(other)
+    norms = float(np.prod([np.linalg.norm(np.bincount(part.columns, part.values)) for part in (one, other)]))
     if not norms:
         return []
     by_column: dict[int, list[tuple[float, int]]] = defaultdict(list)
@@ -100,12 +100,6 @@ def _column_products(one: VectorContributions, other: VectorContributions) -> Se
         if value
         for other_value, other_word in by_column[column]
     ]
-
-
-def _norm(part: VectorContributions) -> float:
-    sums = np.zeros(int(part.columns.max(initial=0)) + 1)
-    np.add.at(sums, part.columns, part.values)
-    return float(np.linalg.norm(sums))
 
 
 def _field_span(place: tuple[int, int], fields: Mapping[str, str]) -> Span | None:

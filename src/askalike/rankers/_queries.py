@@ -15,10 +15,10 @@ from askalike.store import View
 TITLE_FACTOR = 0.1
 """Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
 
-Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/LOG.md.
+Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/log/2026-11.md.
 """
 ANSWER_WEIGHT = 0.5
-"""Weight of accepted answers beside title and text; measured on an FAQ, see experiments/LOG.md."""
+"""Weight of accepted answers beside title and text; measured on an FAQ, see experiments/log/2026-11.md."""
 CODE_SHARE = 1 / 3
 """Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
 _FORMULA = re.compile(r"\$[^$]*\$?")

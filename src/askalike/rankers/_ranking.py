@@ -23,7 +23,6 @@ Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
 EXACT_BONUS = 1e-6
 """Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
-MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
 def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
@@ -33,15 +32,14 @@ def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = 
     with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
     """
     _check_queries(queries)
-    excluded, known = find_excluded(searcher.view, queries.values()), searcher.language
-    detected = searcher.text_languages if searcher.detects_language else ()
-    resolved = [
-        ResolvedQuery(
-            query, *excluded.get(query.id, (-1, -1)), id, plain_text(query.title, "text"),
-            query.language or known or (_detect(query, detected) if len(detected) > 1 else None), prefix,
-        )
-        for id, query in queries.items()
-    ]  # fmt: skip
+    excluded, resolved = find_excluded(searcher.view, queries.values()), []
+    candidates = searcher.text_languages if searcher.detects_language else ()
+    for id, query in queries.items():
+        language = query.language or searcher.language
+        if not language and len(candidates) > 1:
+            language = detect_language(f"{query.title} {query.body}", candidates)
+        own, text = excluded.get(query.id, (-1, -1)), plain_text(query.title, "text")
+        resolved.append(ResolvedQuery(query, *own, id, text, language, prefix))
     for corrector in searcher.correctors:
         resolved = corrector.correct(resolved)
     for corrector in searcher.correctors if prefix and searcher.completes_words else ():
@@ -75,7 +73,7 @@ def search(
         return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
     titles, pools = searcher.find_titles(resolved), find_pools(searcher.view, resolved, candidates, filter)
     ranked = rank_pools(searcher.score(resolved, pools))
-    return first_hits(searcher, ranked, titles() if titles else {}, k, adds=False)
+    return first_hits(searcher, ranked, titles(), k, adds=False)
 
 
 def retrieve(
@@ -84,7 +82,7 @@ def retrieve(
     """Return the k best documents of each query, those with exactly its title first; see `first_hits`."""
     titles = searcher.find_titles(queries)  # first, as a cluster answers it together with the search
     retrieved = searcher.retrieve(queries, k, allowed)
-    return first_hits(searcher, retrieved, titles() if titles else {}, k, allowed, adds=searcher.adds_titles)
+    return first_hits(searcher, retrieved, titles(), k, allowed, adds=searcher.adds_titles)
 
 
 def first_hits(
@@ -214,10 +212,6 @@ def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) 
         typed = shown.get(word.lower())
         rows.append(Contribution(f"{typed}{near}{other}", row.fields, row.score) if typed else row)
     return replace(explanation, contributions=tuple(rows))
-
-
-def _detect(query: Question, languages: Sequence[str]) -> str | None:
-    return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], languages)
 
 
 def _check_queries(queries: Mapping[str, Question]) -> None:

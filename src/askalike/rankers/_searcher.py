@@ -6,12 +6,12 @@ Ids are converted to docids in queries, and back to ids in results; everything i
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import FoundTitles, find_distinct
 from askalike.rankers._queries import ResolvedQuery
@@ -30,6 +30,8 @@ TYPED_DEPTH = 48
 """Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
+COLUMNS: Final = ("docids", "scores", "absolute", "similarities")
+"""What `Retrieved` has for each document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +41,8 @@ class Retrieved:
     docids, scores: for each query (n,); higher is better, NaN for a document without a score.
     absolute: the scores on a scale shared by all queries, 1 for the same text, (n,) each; None if not known yet, see
     `add_absolute`. similarities: for each query (n,), similarities of the texts that do not depend on other hits; None
-    for a ranker without any. vectors: the queries' vectors; None for a ranker without an encoder.
+    for a ranker without any. vectors: (queries, dim), of length 1, whose products with those of texts are similarities;
+    None for a ranker without dense ones.
     parts: for a hybrid, what each of its parts retrieved and scored, over the pool of each query.
     encoded, matches: what the searcher read for these queries, their terms (`PreparedQueries`) or vectors
     (`VectorQueries`), and the terms found in each document (`CandidateMatches`). Only that searcher uses them, to score
@@ -51,7 +54,7 @@ class Retrieved:
     scores: Sequence[Scores]
     absolute: Sequence[Scores] | None = None
     similarities: Sequence[Scores] | None = None
-    vectors: Vectors | None = None
+    vectors: NDArray[np.float32] | None = None
     parts: Sequence["Retrieved"] = ()
     encoded: Any = None
     matches: Any = None
@@ -69,34 +72,29 @@ class Retrieved:
 
     def select(self, positions: Sequence[NDArray[Any]]) -> Self:
         """Return some of each query's documents, by their positions."""
-
-        def take(columns: Sequence[NDArray[Any]] | None) -> Any:
-            return columns and [column[at] for column, at in zip(columns, positions, strict=True)]
-
-        return replace(
-            self, docids=take(self.docids), scores=take(self.scores), absolute=take(self.absolute),
-            similarities=take(self.similarities),
-        )  # fmt: skip
+        chosen: dict[str, Any] = {}
+        for name in COLUMNS:
+            if column := getattr(self, name):
+                chosen[name] = [own[at] for own, at in zip(column, positions, strict=True)]
+        return replace(self, **chosen)
 
     def replace_rows(self, rows: Sequence[int], others: "Retrieved") -> "Retrieved":
         """Return the same with other documents for some of the queries. others: of these queries alone."""
-
-        def put(columns: Sequence[NDArray[Any]] | None, own: Sequence[NDArray[Any]] | None) -> Any:
-            if columns is None or own is None:
-                return None
-            changed = dict(zip(rows, own, strict=True))
-            return [changed.get(row, column) for row, column in enumerate(columns)]
-
+        changed: dict[str, Any] = {}
+        for name in COLUMNS:
+            own, new = getattr(self, name), getattr(others, name)
+            by_row = None if own is None or new is None else dict(zip(rows, new, strict=True))
+            changed[name] = by_row and [by_row.get(row, column) for row, column in enumerate(own)]
         pairs = zip(self.parts, others.parts, strict=True)
-        return replace(
-            self, docids=put(self.docids, others.docids), scores=put(self.scores, others.scores),
-            absolute=put(self.absolute, others.absolute), similarities=put(self.similarities, others.similarities),
-            parts=[part.replace_rows(rows, other) for part, other in pairs],
-        )  # fmt: skip
+        return replace(self, **changed, parts=[part.replace_rows(rows, other) for part, other in pairs])
 
     def best(self, k: int) -> Self:
         """Return the k best documents of each query, ties by docid, without those that have no score."""
-        return self.select(list(map(_best_positions, self.docids, self.scores, [k] * len(self.docids))))
+        positions = []
+        for docids, scores in zip(self.docids, self.scores, strict=True):
+            scored = np.flatnonzero(~np.isnan(scores))
+            positions.append(scored[np.lexsort((docids[scored], -scores[scored]))[:k]])
+        return self.select(positions)
 
 
 class Searcher(ABC):
@@ -112,6 +110,8 @@ class Searcher(ABC):
     """The languages that its encoder knows, see Ranker.languages."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
+    titles: TitlesSearcher | None = None
+    """Looks up titles; None if titles are no field beside others."""
     adds_titles = True
     """Whether a question with exactly the typed title that was not retrieved is added."""
     has_similarity = False
@@ -124,12 +124,16 @@ class Searcher(ABC):
         self.text_languages = view.languages if self.language is None else ()
         """The languages of a multilingual archive; empty for any other."""
 
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        """Look up the questions with exactly the title of each query; None if titles are no field beside others.
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles:
+        """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
 
-        The result is a function that returns them: a cluster finds them together with the next search.
+        A query with a body has none. The result is a function that returns them: a cluster finds them together with
+        the next search.
         """
-        return None
+        if self.titles is None:
+            return dict
+        keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
+        return self.titles.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
 
     @abstractmethod
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
@@ -152,15 +156,6 @@ class Searcher(ABC):
         """
 
 
-def find_typed_titles(index: TitlesSearcher, queries: Sequence[ResolvedQuery]) -> FoundTitles:
-    """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
-
-    A query with a body has none.
-    """
-    keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
-    return index.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
-
-
 def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:
     """Return what was retrieved with the absolute score of each document."""
     if retrieved.absolute is not None:
@@ -171,8 +166,3 @@ def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:
 def fill_missing(scores: Scores) -> Scores:
     """Return the scores with 0 for missing ones."""
     return np.where(np.isnan(scores), 0.0, scores)
-
-
-def _best_positions(docids: Docids, scores: Scores, k: int) -> NDArray[np.int64]:
-    scored = np.flatnonzero(~np.isnan(scores))
-    return scored[np.lexsort((docids[scored], -scores[scored]))[:k]]

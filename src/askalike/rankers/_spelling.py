@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ MIN_JOINED_SHARE = 0.25
 MAX_COUNTED = 1_000
 """Maximum number of questions, the oldest, that are looked at for a word."""
 MAX_REMEMBERED_WORDS = 10_000
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 
 
 class _Word(NamedTuple):
@@ -67,6 +69,15 @@ class _Pair(NamedTuple):
 
     joint: int
     terms: tuple[str, ...]
+
+
+class _TypedPair(NamedTuple):
+    """Two words as typed: the key of cached pairs. has_space: whether a space is between them, and no hyphen."""
+
+    first: str
+    second: str
+    language: str | None
+    has_space: bool
 
 
 class _Typed(NamedTuple):
@@ -92,6 +103,7 @@ class SpellingCorrector:
     def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
         self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
         self._meant: dict[_Typed, str | None] = {}
+        self._pairs: dict[_TypedPair, tuple[str, ...]] = {}
         self._joined: dict[tuple[str, ...], bool] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}
 
@@ -105,6 +117,8 @@ class SpellingCorrector:
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         unknown, rows = self._find_unknown(queries)
+        if not rows:
+            return queries
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
@@ -137,13 +151,15 @@ class SpellingCorrector:
         pairs = self._find_pairs(queries)
         if not any(pairs):
             return queries
-        if len(self._joined) >= MAX_REMEMBERED_WORDS:
-            self._joined = {}
-        joined = self._joined
+        joined = self._joined = _with_room(self._joined)
         new = list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined))
-        terms = list(dict.fromkeys(term for own in new for term in own))
-        docids = dict(zip(terms, self._postings.speller.docids_of_each(terms, MAX_COUNTED), strict=True))
-        joined.update((own, _are_one_word(*(docids[term] for term in own))) for own in new)
+        speller, words = self._postings.speller, list(dict.fromkeys(word for _, *pair in new for word in pair))
+        wholes = speller.docids_of_each([whole for whole, _, _ in new], MAX_COUNTED)
+        # Two words that are both in more questions are one in too few of them, whichever pair they are.
+        enough = min(MAX_COUNTED, int(max(map(len, wholes), default=0) / MIN_JOINED_SHARE) + 1)
+        docids = dict(zip(words, speller.docids_of_each(words, enough), strict=True))
+        rows = zip(new, wholes, strict=True)
+        joined.update((own, _are_one_word(whole, docids[own[1]], docids[own[2]])) for own, whole in rows)
         return [
             replace(one, text=_set_joints(one.text, {pair.joint: joined[pair.terms] for pair in own})) if own else one
             for one, own in zip(queries, pairs, strict=True)
@@ -154,18 +170,32 @@ class SpellingCorrector:
 
         A pair has a term for each word. The word that is being typed is in none.
         """
-        analyze, matches = self._analyzer.analyze, [list(PAIR.finditer(one.text)) for one in queries]
-        wholes = [[analyze(m[1] + m[2], one.language) for m in own] for one, own in zip(queries, matches, strict=True)]
-        unknown = self._postings.speller.unknown([term for own in wholes for terms in own for term in terms])
-        pairs: list[list[_Pair]] = [[] for _ in queries]
+        if len(self._pairs) >= MAX_REMEMBERED_WORDS:
+            self._pairs = {}
+        remembered, found = self._pairs, list[tuple[int, re.Match[str], _TypedPair]]()
         for row, one in enumerate(queries):
-            for match, whole in zip(matches[row], wholes[row], strict=True):
-                if one.text[match.end(1)] == " " and unknown.issuperset(whole):
-                    continue
-                terms = *whole, *analyze(match[1], one.language), *analyze(match[2], one.language)
-                if len(terms) == 3 and not (one.prefix and match.end(2) == len(one.text)):
-                    pairs[row].append(_Pair(match.end(1), terms))
+            for match in PAIR.finditer(one.text):
+                if not (one.prefix and match.end(2) == len(one.text)):
+                    typed = _TypedPair(match[1], match[2], one.language, one.text[match.end(1)] == " ")
+                    found.append((row, match, typed))
+        if new := [typed for _, _, typed in found if typed not in remembered]:
+            remembered.update(zip(new, self._read_pairs(new), strict=True))
+        pairs: list[list[_Pair]] = [[] for _ in queries]
+        for row, match, typed in found:
+            if terms := remembered[typed]:
+                pairs[row].append(_Pair(match.end(1), terms))
         return pairs
+
+    def _read_pairs(self, pairs: Sequence[_TypedPair]) -> Iterator[tuple[str, ...]]:
+        """Yield the terms of both words as one, of the first and of the second; nothing if they cannot be joined."""
+        analyze = self._analyzer.analyze
+        wholes = [analyze(typed.first + typed.second, typed.language) for typed in pairs]
+        unknown = self._postings.speller.unknown([term for whole in wholes for term in whole])
+        for typed, whole in zip(pairs, wholes, strict=True):
+            is_known = not (typed.has_space and unknown.issuperset(whole))
+            words = (typed.first, typed.second) if is_known else ()
+            terms = *whole, *(term for word in words for term in analyze(word, typed.language))
+            yield terms if is_known and len(terms) == 3 else ()
 
     def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with unknown last words completed to the most frequent words with that prefix."""
@@ -183,9 +213,8 @@ class SpellingCorrector:
         return one
 
     def _complete(self, typed: str, language: str | None) -> str | None:
-        if len(self._finished) >= MAX_REMEMBERED_WORDS:
-            self._finished = {}
-        remembered, key = self._finished, (typed, language)
+        remembered, key = _with_room(self._finished), (typed, language)
+        self._finished = remembered
         if key not in remembered:
             remembered[key] = self._find_completion(typed, language)
         return remembered[key]
@@ -214,9 +243,7 @@ class SpellingCorrector:
 
     def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
         """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
-        if len(self._meant) >= MAX_REMEMBERED_WORDS:
-            self._meant = {}
-        remembered = self._meant
+        remembered = self._meant = _with_room(self._meant)
         if new := [word for word in dict.fromkeys(words) if word not in remembered]:
             meant = self._find_beginnings([word for word in new if word.is_unfinished])
             for find in self._find_by_stem, self._find_by_beginning:
@@ -278,6 +305,11 @@ class SpellingCorrector:
         words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
         similar = (word for word in words if word.startswith(beginning))
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
+
+
+def _with_room(remembered: dict[KeyT, ValueT]) -> dict[KeyT, ValueT]:
+    """Return a cache, or a new one where it is full. Other threads may go on with the full one."""
+    return remembered if len(remembered) < MAX_REMEMBERED_WORDS else {}
 
 
 def _replace_words(

@@ -80,17 +80,12 @@ class WordReader:
             return None
         return cls(encoder) if isinstance(encoder, AdditiveEncoder) else None
 
-    def compare(self, query: str, documents: Sequence[TextFields]) -> "WordComparison":
-        """Compare each word of a plain query with those of the documents' plain fields."""
-        texts = [query, *(text for fields in documents for text in fields.values())]
-        return WordComparison(self.encoder.words(texts), documents)
-
 
 class WordComparison:
-    """The words of a query (the first text) and of documents (whose fields are the other texts)."""
+    """The words of a plain query and of the plain fields of documents, each compared with each."""
 
-    def __init__(self, words: TextWords, documents: Sequence[TextFields]) -> None:
-        self._words = words
+    def __init__(self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields]) -> None:
+        words = self._words = encoder.words([query, *(text for fields in documents for text in fields.values())])
         self._fields = ["", *(field for fields in documents for field in fields)]
         self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
         self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
@@ -117,19 +112,13 @@ class WordComparison:
 
         An identical word comes first; None if no word is similar enough.
         """
-        columns = zip(self._best.tolist(), *self._nearest.tolist(), strict=True)
-        return [
-            [
-                self._word(row, text, start) if best >= MIN_WORD_SIMILARITY else None
-                for best, row, text, start in zip(*document, strict=True)
-            ]
-            for document in columns
-        ]
-
-    def _word(self, row: int, text: int, start: int) -> Word:
-        form = find_form(self._words.words[row])
-        start += form.offset
-        return Word(form.text, Span(self._fields[text], start, start + len(form.text)))
+        documents: list[list[Word | None]] = [[None] * len(self.query_forms) for _ in self._best]
+        for document, word in np.argwhere(self._best >= MIN_WORD_SIMILARITY).tolist():
+            row, text, start = self._nearest[:, document, word].tolist()
+            form = find_form(self._words.words[row])
+            start += form.offset
+            documents[document][word] = Word(form.text, Span(self._fields[text], start, start + len(form.text)))
+        return documents
 
 
 def explain_by_words(
@@ -142,7 +131,7 @@ def explain_by_words(
     """
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
     plain_query = reader.plain_text(query)
-    words = reader.compare(plain_query, texts)
+    words = WordComparison(reader.encoder, plain_query, texts)
     losses = _directions_lost(reader.encoder, plain_query.split()) if reader.in_context and words.query_forms else None
     explanations = []
     for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):

@@ -9,7 +9,7 @@ from pydantic import Field
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, first_vectors
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, Explanations, Retrieved, Texts
@@ -54,7 +54,7 @@ class CascadeSearcher(CompositeSearcher):
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         first = self.parts[0].retrieve(queries, self.depth, allowed)
         ranked = self.parts[1].score(queries, first.docids).best(k)
-        return replace(ranked, vectors=first_vectors((first, ranked)))
+        return ranked if first.vectors is None else replace(ranked, vectors=first.vectors)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None

@@ -1,7 +1,7 @@
-"""Ranks with a cross-encoder: a transformer that reads query and document as one text, run with ONNX Runtime.
+"""Ranks with a cross-encoder: a transformer that reads query and document as one text.
 
 It re-ranks given candidates, or another ranker's: `--ranker cascade --set parts=hybrid,cross_encoder`. The folder is
-that of a sentence-transformers CrossEncoder with one label and BERT architecture (extra `encoder`).
+that of a sentence-transformers CrossEncoder with one label and BERT architecture (extra `onnx`).
 """
 
 import hashlib
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike.core.config import Settings, validate_settings
-from askalike.core.errors import SettingsError
 from askalike.core.model_folders import find_cross_encoder
 from askalike.core.types import Answer, Question
 from askalike.rankers.pairwise import PairwiseRanker
@@ -70,11 +69,8 @@ class CrossEncoderScorer:
     @cached_property
     def _model(self) -> Any:
         """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
-        try:
-            from askalike.encoders.onnx.pairs import OnnxPairModel
-        except ModuleNotFoundError as missing:
-            problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
-            raise SettingsError(f"cross_encoder: {problem}") from None
+        from askalike.encoders.onnx.pairs import OnnxPairModel
+
         return OnnxPairModel(self.folder, 8 if self.settings.precision == "8" else 32)
 
 

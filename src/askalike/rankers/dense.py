@@ -22,7 +22,7 @@ from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Explanati
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes, FoundTitles, find_positions, score_missing
+from askalike.index.rows import DocAttributes, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
@@ -31,16 +31,7 @@ from askalike.rankers._indexed import IndexedRanker, add_answers, changed_docume
 from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import (
-    Docids,
-    Explanations,
-    Retrieved,
-    Scores,
-    Searcher,
-    Texts,
-    fill_missing,
-    find_typed_titles,
-)
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts, fill_missing
 from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
@@ -277,10 +268,8 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self._lowest, self._names, self._finds_titles = ranker.min_score, settings.field_names, settings.finds_titles
-
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._vectors, queries) if self._finds_titles else None
+        self._lowest, self._names = ranker.min_score, settings.field_names
+        self.titles = vectors if settings.finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
@@ -315,7 +304,7 @@ class DenseSearcher(Searcher):
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
         encoded: VectorQueries | None, known: Retrieved | None = None,
     ) -> Retrieved:  # fmt: skip
-        vectors = known.vectors if known else self._fields.merge_fields(encoded.vectors) if encoded else None
+        vectors = known.vectors if known else self._fields.unit_queries(encoded.vectors) if encoded else None
         unrelated = self._ranker.encoder.unrelated_score
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
         return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)

@@ -23,13 +23,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.lazy import LazyShares
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span
 from askalike.index.rows import find_distinct, find_positions
-from askalike.rankers._composite import (
-    CompositeRanker,
-    CompositeSearcher,
-    CompositeSettings,
-    Weights,
-    first_vectors,
-)
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
@@ -41,7 +35,7 @@ LEXICAL_EVIDENCE = 3
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
-Measured with packaged vectors on German, French, Spanish and Russian sets; see experiments/LOG.md.
+Measured with packaged vectors on German, French, Spanish and Russian sets; see experiments/log/2026-11.md.
 """
 
 
@@ -149,7 +143,7 @@ class HybridSearcher(CompositeSearcher):
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
             ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
-        found, adds = titles() if titles else {}, candidates is None
+        found, adds = titles(), candidates is None
         return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(
@@ -173,59 +167,47 @@ class HybridSearcher(CompositeSearcher):
         """Return the weighted sums of the parts' absolute scores, 0 for a document that a part cannot score.
 
         The absolute score is their weighted mean by the ranker's weights, over the parts that depend on the query.
-        weights: others for the sums.
+        weights: others for the sums, without what high lexical scores add.
         """
-        queries, docids = parts[0].queries, parts[0].docids
-        part_scores = [[fill_missing(own) for own in scores] for scores in zip(*map(_absolute, parts), strict=True)]
-        own_weights = [self._ranker.weights_for(one.language) for one in queries]
-        shares = list(map(self._share_weights, own_weights))
-        similarity_parts = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
-        means = [
-            np.mean([fill_missing(s) for s in own], axis=0)
-            for own in zip(*(part.scores for part in similarity_parts), strict=True)
-        ]
-        sums = [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, part_scores, strict=True)]
-        absolute = [_sum_weighted(own, scores) for own, scores in zip(shares, part_scores, strict=True)]
-        if not weights:
-            gains = [self._lexical_gain(own, scores) for own, scores in zip(absolute, part_scores, strict=True)]
-            sums, absolute = ([s + gain for s, gain in zip(own, gains, strict=True)] for own in (sums, absolute))
-        return Retrieved(
-            queries,
-            docids,
-            sums,
-            absolute,
-            means if similarity_parts else None,
-            first_vectors(parts),
-            parts,
-        )
+        queries, sums, absolute, means = parts[0].queries, list[Scores](), list[Scores](), list[Scores]()
+        similar = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
+        for row, query in enumerate(queries):
+            scores = _collect_absolute(parts, row)
+            weighted, mean, gain = self._weigh(scores, query.language)
+            sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
+            absolute.append(mean if weights else mean + gain)
+            means += [np.mean([fill_missing(part.scores[row]) for part in similar], axis=0)] if similar else []
+        vectors = next((part.vectors for part in parts if part.vectors is not None), None)
+        return Retrieved(queries, parts[0].docids, sums, absolute, means if similar else None, vectors, parts)
 
-    def _lexical_gain(self, absolute: Scores, scores: Sequence[Scores]) -> Scores:
-        """Return what high lexical scores add to the weighted means; `scores`: each part's."""
-        if not self._power or not self._lexical:
-            return np.zeros(len(absolute))
-        lexical = np.clip(np.max([scores[place] for place in self._lexical], axis=0), 0, 1)
-        gain: Scores = (1 - np.clip(absolute, 0, 1)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
-        return gain
+    def _weigh(self, scores: Scores, language: str | None) -> tuple[Scores, Scores, Scores]:
+        """Return absolute scores times the parts' weights, their weighted means, and what high lexical ones add.
 
-    def _share_weights(self, weights: Sequence[float]) -> Sequence[float]:
-        """Return the weights of the parts that depend on the query, which sum to 1; 0 for others."""
-        dependent = [weight * depends for weight, depends in zip(weights, self._depends_on_query, strict=True)]
-        return [weight / (sum(dependent) or 1.0) for weight in dependent]
+        scores: (parts, documents), as the first result; the others are (documents). The mean is over the parts that
+        depend on the query.
+        """
+        weights = np.array(self._ranker.weights_for(language))
+        dependent = weights * self._depends_on_query
+        mean: Scores = ((dependent / (sum(dependent.tolist()) or 1.0))[:, None] * scores).sum(axis=0)
+        gain = np.zeros(len(mean))
+        if self._power and self._lexical:
+            lexical = np.clip(scores[self._lexical].max(axis=0), 0, 1)
+            gain = (1 - np.clip(mean, 0, 1)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
+        return weights[:, None] * scores, mean, gain
 
     def _explain_query(
         self, retrieved: Retrieved, row: int, docids: Docids, reasons: Sequence[Explanations]
     ) -> Explanations:
         at = find_positions(retrieved.parts[0].docids[row], docids)
-        scores = [fill_missing(_absolute(part)[row][at]) for part in retrieved.parts]
-        explanations, weights = {}, self._ranker.weights_for(retrieved.queries[row].language)
-        gains = self._lexical_gain(_sum_weighted(self._share_weights(weights), scores), scores)
-        for place, docid in enumerate(docids.tolist()):
-            added = [float(w * own[place]) for w, own in zip(weights, scores, strict=True)]
-            for lexical in self._lexical:
-                added[lexical] += float(gains[place]) / len(self._lexical)
-            shares = dict(zip((part.name for part in self.parts), added, strict=True))
-            explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
-        return explanations
+        scores = _collect_absolute(retrieved.parts, row)[:, at]
+        weighted, _, gain = self._weigh(scores, retrieved.queries[row].language)
+        for place in self._lexical:
+            weighted[place] += gain / len(self._lexical)
+        names = [part.name for part in self.parts]
+        return {
+            docid: merge_explanations([reason.get(docid) for reason in reasons], dict(zip(names, shares, strict=True)))
+            for docid, shares in zip(docids.tolist(), weighted.T.tolist(), strict=True)
+        }
 
 
 def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tuple[float, ...]:
@@ -247,15 +229,9 @@ def _knows(part: Ranker, language: str) -> bool:
     return part.languages is None or language in part.languages
 
 
-def _absolute(part: Retrieved) -> Sequence[Scores]:
-    return part.absolute or ()
-
-
-def _sum_weighted(weights: Sequence[float], scores: Sequence[Scores]) -> Scores:
-    total = np.zeros(len(scores[0]))
-    for weight, own in zip(weights, scores, strict=True):
-        total += weight * own
-    return total
+def _collect_absolute(parts: Sequence[Retrieved], row: int) -> Scores:
+    """Return the parts' absolute scores of the documents of one query, 0 for missing ones: (parts, documents)."""
+    return fill_missing(np.array([(part.absolute or ())[row] for part in parts]))
 
 
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:

@@ -28,17 +28,9 @@ from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
-from askalike.index.rows import FoundTitles
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries import ANSWER_WEIGHT, TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
-from askalike.rankers._searcher import (
-    Docids,
-    Explanations,
-    Retrieved,
-    Searcher,
-    Texts,
-    find_typed_titles,
-)
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -309,7 +301,7 @@ class LexicalSearcher(Searcher):
     def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
-        self._postings, self._finds_titles = postings, ranker.settings.finds_titles
+        self._postings, self.titles = postings, postings if ranker.settings.finds_titles else None
         self._field_weights = ranker.settings.weights if view.kind == "questions" else ()
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
@@ -330,9 +322,6 @@ class LexicalSearcher(Searcher):
         encoded = known.encoded if known else self._prepare(queries)
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
-
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._postings, queries) if self._finds_titles else None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""

@@ -16,9 +16,10 @@ from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
 from askalike.store import ArchiveSummary
-from askalike.store.drafts import DraftImport, import_drafts
+from askalike.store.drafts import import_drafts
+from askalike.store.import_pass import ImportRequest
 from askalike.store.import_report import sum_changes
-from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
+from askalike.store.importing import import_records, open_for_import, open_for_plan, plan_import
 
 __all__ = [
     "SOLVED_EMOJIS",
@@ -85,27 +86,25 @@ def import_archive(
     is_follow_up = getattr(chosen, "since", None) is not None
     if is_follow_up and prune:
         raise SettingsError("--since and --prune: unchanged records would be removed; use one of them")
-
-    def open_files() -> SourceFiles:
-        opened = SourceFiles(progress, strict=strict, encoding=decoding)
-        opened.is_follow_up = is_follow_up
-        return opened
+    open_files = partial(SourceFiles, progress, strict=strict, encoding=decoding, is_follow_up=is_follow_up)
 
     def open_records(group: Sequence[Path]) -> tuple[SourceFiles, Iterator[LocatedRecord]]:
         opened = open_files()
         return opened, iter(chosen.read(group, opened))
 
+    opened_for = open_for_plan if dry_run else open_for_import
     if isinstance(chosen, ThreadReader):
         if prune:
             raise SettingsError("--prune: drafts are not removed; reject them one by one")
         opened = open_files()
-        drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
-        with (open_for_plan if dry_run else open_for_import)(Path(directory)) as archive:
-            return import_drafts(archive, drafts, dry_run=dry_run)
+        threads = chosen.read(files, opened)
+        with opened_for(Path(directory)) as archive:
+            return import_drafts(
+                archive, reader, files, opened, threads, source_name=source, strict=strict, dry_run=dry_run
+            )
     groups = chosen.group_paths(files) if hasattr(chosen, "group_paths") else [files]
     if source is not None and len(groups) > 1:
         raise SettingsError(f"--source {source}: these are {len(groups)} sites; import each by a command of its own")
-    opened_for = open_for_plan if dry_run else open_for_import
     with opened_for(Path(directory)) as archive:
         summaries = []
         for n, group in enumerate(groups):
@@ -116,7 +115,6 @@ def import_archive(
 
 
 def _sum_summaries(summaries: Sequence[ArchiveSummary]) -> ArchiveSummary:
-    """Return the summary of the archive after several imports, with what they did together."""
     return replace(
         summaries[-1],
         rejected=sum(summary.rejected for summary in summaries),

@@ -1,8 +1,9 @@
 """Reads folders written by `askalike export`, so that the imported archive equals the exported one."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,7 +83,6 @@ def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[Located
 
 
 def _place_source(placed: PlacedRow) -> PlacedRow:
-    """Add the name of a row's source to its place."""
     place, row = placed
     if isinstance(row, RejectedRow):
         return placed
@@ -147,31 +147,24 @@ def _parse_date(_: str, value: Any) -> str:
     return str(value)
 
 
-def _parse_mark(value: str) -> str:
-    return _make_choice_parser(*MARKS)("marks", value)
-
-
-def _make_choice_parser(*choices: str) -> Callable[[str, Any], str]:
-    def parse_choice(name: str, value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"{name} {value!r}: expected {' or '.join(choices)}")
-        return str(value)
-
-    return parse_choice
+def _parse_choice(choices: Collection[str], name: str, value: Any) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} {value!r}: expected {' or '.join(choices)}")
+    return str(value)
 
 
 FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "tags": _parse_texts,
     "rephrasings": _parse_texts,
-    "marks": lambda name, value: tuple(map(_parse_mark, _parse_texts(name, value))),
+    "marks": lambda name, value: tuple(_parse_choice(MARKS, name, mark) for mark in _parse_texts(name, value)),
     "votes": parse_integer,
     "relevance": parse_integer,
     "position": parse_integer,
     "accepted": lambda _, value: bool(value),
     "created_at": _parse_date,
     "closed_at": _parse_date,
-    "markup": _make_choice_parser("text", "html"),
-    "kind": _make_choice_parser("duplicate", "related"),
-    "record_type": _make_choice_parser("questions", "answers"),
+    "markup": partial(_parse_choice, ("text", "html")),
+    "kind": partial(_parse_choice, ("duplicate", "related")),
+    "record_type": partial(_parse_choice, ("questions", "answers")),
 }
 """Field → the function that checks and parses its value; other fields are text."""

@@ -1,215 +1,29 @@
-"""Tables: the columns of the parts of a record, and the rows of CSV, TSV, Excel and JSON files."""
+"""Rows of tables: CSV, TSV, Excel workbooks (values only; formulas and macros are not run), JSON and JSON lines."""
 
 import csv
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import date, datetime, time
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from askalike.core.errors import InputError
-from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
-from askalike.readers._excel import WORKBOOK_SUFFIXES, is_workbook, open_sheets
+from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import PlacedRow, Row, read_json_items, read_json_lines, refuse_document
-from askalike.readers._source import SourceFiles, parse_rows, reject
+from askalike.readers._source import SourceFiles, refuse_damage, reject
+from askalike.readers._values import to_text
+from askalike.text.clean import replace_forbidden
 
-MAX_HEADERS = 1_000
-MAX_LISTED = 8
-"""Maximum number of columns listed in a note."""
-CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
-
-
-class Table(NamedTuple):
-    """The rows of one file. header: the keys of every row; None if each row has its own (JSON)."""
-
-    header: Sequence[str] | None
-    rows: Iterator[PlacedRow]
-
-
-TableOpener = Callable[[SourceFiles, Path], Table]
-
-
-class Columns:
-    """The column of each part: the one named by the user, else the first with a usual name, in any spelling.
-
-    A name with dots is a path through nested JSON objects and lists of them: `title.text`, `answers.body`.
-    """
-
-    def __init__(
-        self,
-        chosen: Mapping[str, str | None],
-        usual: Mapping[str, Sequence[str]],
-        required: Sequence[str],
-        advice: str = "",
-    ) -> None:
-        """advice: what else may be wrong where a required part has no column."""
-        self._advice = advice
-        self._chosen = {part: name for part, name in chosen.items() if name}
-        self._usual = usual
-        self._required = required
-        self._names_by_header: dict[tuple[str, ...], Mapping[str, str]] = {}
-        self._unread: dict[str, None] = {}
-
-    def check(self, files: Sequence[Path], open_table: TableOpener, encoding: str | None) -> None:
-        """Raise InputError if a column named by the user is in no file, or if a required part has no column.
-
-        Of a file with a header only that is read; rows of JSON are read until each named column has been found.
-        """
-        unseen = dict(self._chosen)
-        keys: dict[str, None] = {}
-        for file in files:
-            for row in _sample_rows(open_table(SourceFiles(encoding=encoding), file)):
-                if not keys:
-                    self._check_required(row, file)
-                if len(keys) < MAX_HEADERS:
-                    keys |= dict.fromkeys(row)
-                names = self._match(tuple(row))
-                unseen = {part: name for part, name in unseen.items() if not _has_value(row, names.get(part))}
-                if not unseen:
-                    return
-        for part, name in unseen.items():
-            problem = f"no column {name!r}, which {format_option(part)} names; there are: {', '.join(keys)}"
-            raise InputError(f"{files[-1]}: {problem}")
-
-    def extract(self, row: Row, note: Callable[[str], None]) -> Mapping[str, Any]:
-        """Return the row's values by part. Raises ValueError if a needed value is an object of JSON.
-
-        note: called for an object in a column that the user did not name; the part is then left out.
-        """
-        keys = tuple(row)
-        if keys not in self._names_by_header:
-            if len(self._names_by_header) >= MAX_HEADERS:
-                self._names_by_header.clear()
-            self._names_by_header[keys] = self._match(keys)
-            self._add_unread(keys)
-        values: dict[str, Any] = {}
-        for part, name in self._names_by_header[keys].items():
-            value = _look_up(row, name)
-            if inner := _object_keys(value):
-                problem, example = f"{name} is an object in JSON", f"e.g. {format_option(part)} {name}.{inner[0]}"
-                if part in self._required or part in self._chosen:
-                    raise ValueError(
-                        f"{part}: {problem}; name the key to take, {example} (there are: {', '.join(inner)})"
-                    )
-                note(f"values left out, as {problem} (name the key to take, {example})")
-                continue
-            values[part] = value
-        return values
-
-    def note_unread(self, note: Callable[[str, int], None]) -> None:
-        """Note the columns of the rows so far that were not used."""
-        if self._unread:
-            names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
-            note(
-                f"columns left out, as their names are not usual ones and no option names them ({names})",
-                len(self._unread),
-            )
-
-    def _add_unread(self, keys: Sequence[str]) -> None:
-        """Collect the columns of a row that were not used; nested ones by their outermost name."""
-        names = self._names_by_header[tuple(keys)].values()
-        read = {*names, *(name.partition(".")[0] for name in names)}
-        if len(self._unread) < MAX_HEADERS:
-            self._unread |= dict.fromkeys(key for key in keys if key.strip() and key not in read)
-
-    def _match(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return part → column: those named by the user, then the usual names among the other columns."""
-        by_name = {_normalise(key): key for key in reversed(keys)} | {key: key for key in keys}
-
-        def find(name: str) -> str | None:
-            nested = name if name.partition(".")[0] in keys else None
-            return by_name.get(name) or by_name.get(_normalise(name)) or nested
-
-        columns = {part: column for part, name in self._chosen.items() if (column := find(name))}
-        for part, usual in self._usual.items():
-            if part not in self._chosen:
-                free = (c for c in map(find, usual) if c and c not in columns.values())
-                if column := next(free, None):
-                    columns[part] = column
-        return {part: columns[part] for part in self._usual if part in columns}
-
-    def _check_required(self, row: Row, path: Path) -> None:
-        columns = self._match(tuple(row))
-        for part in self._required:
-            if part in columns:
-                continue
-            name = self._chosen.get(part)
-            problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"
-            uses = [f"{column!r} is given as {format_option(p)}" for p, column in columns.items() if p in self._chosen]
-            others = f"{', '.join(row)}{' (' + ', '.join(uses) + ')' if uses else ''}"
-            raise InputError(f"{path}: {problem}; there are: {others}. {self._advise(part, row)}")
-
-    def _advise(self, part: str, row: Row) -> str:
-        """Return what to do about a part without a column: a row that holds a list of rows is a document."""
-        if rows := _find_rows(row):
-            return f"Name the way to the list of rows with --records {rows}"
-        return f"Name it with {format_option(part)}{self._advice if not any(row.values()) else ''}"
-
-
-def read_table(
-    source: SourceFiles, files: Sequence[Path], columns: Columns, parse: CellParser, open_table: TableOpener
-) -> Iterator[LocatedRecord]:
-    """Yield the records that `parse` makes from rows as part → value. Raises InputError for a missing column."""
-    columns.check(files, open_table, source.encoding)
-    for file in files:
-        rows = open_table(source, file).rows
-        yield from parse_rows(rows, lambda row: parse(columns.extract(row, source.note)))
-    columns.note_unread(source.note)
-
-
-def format_option(part: str) -> str:
-    """Return the command-line option that names the column of a part."""
-    return f"--{part.replace('_', '-')}"
-
-
-def _find_rows(value: Row) -> str | None:
-    """Return the path to the first list of objects in an object of JSON, `data.items`; None if it has none."""
-    for key, inner in value.items():
-        if isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
-            return key
-        if isinstance(inner, dict) and (path := _find_rows(inner)):
-            return f"{key}.{path}"
-    return None
-
-
-def _sample_rows(table: Table) -> Iterator[Row]:
-    """Yield a table's header as a row, or all rows if it has no header."""
-    if table.header is not None:
-        yield dict.fromkeys(table.header, "")
-        return
-    yield from (row for _, row in table.rows if not isinstance(row, RejectedRow))
-
-
-def _look_up(row: Row, name: str) -> Any:
-    """Return the value of a column; None if a nested one is absent. Lists along the path give a list of values."""
-    if name in row:
-        return row[name]
-    value: Any = row
-    for key in name.split("."):
-        items = value if isinstance(value, list) else [value]
-        inner = [item[key] for item in items if isinstance(item, dict) and key in item]
-        value = inner if isinstance(value, list) else next(iter(inner), None)
-    return value
-
-
-def _has_value(row: Row, name: str | None) -> bool:
-    return name is not None and (name in row or _look_up(row, name) not in (None, []))
-
-
-def _object_keys(value: Any) -> Sequence[str]:
-    """Return the keys of an object, or of the first object in a list; nothing for any other value."""
-    items = value if isinstance(value, list) else [value]
-    return next((list(map(str, item)) or ["?"] for item in items if isinstance(item, dict)), [])
-
-
-def _normalise(name: str) -> str:
-    """Return a name without accents and in lower case, with one `_` for all that is neither letter nor digit."""
-    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", name.lower()))
-    return re.sub(r"\W+", "_", plain).strip("_")
-
-
+WORKBOOK = "an Excel workbook"
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
+MAX_UNPACKED_BYTES = 100 << 20
+MAX_UNPACKED_RATIO = 100
+"""A workbook that unpacks to more than both is refused: it would fill the memory."""
+CellRow = tuple[int, list[str]]
+"""A row's number, from 1, and the texts of its cells."""
 PlacedFields = tuple[Place, list[str] | RejectedRow]
 
 BOM = b"\xef\xbb\xbf"
@@ -226,6 +40,13 @@ DELIMITERS = ",;\t"
 _PACKED = tuple(f"*.{end}{packed}" for end in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
 TABLE_PATTERNS = (*_PACKED, *(f"*{end}" for end in WORKBOOK_SUFFIXES))
 """Patterns of file names of tables."""
+
+
+class Table(NamedTuple):
+    """The rows of one file. header: the keys of every row; None if each row has its own (JSON)."""
+
+    header: Sequence[str] | None
+    rows: Iterator[PlacedRow]
 
 
 def open_table(
@@ -253,6 +74,13 @@ def open_table(
     return _name_columns(_read_fields(source, path, quotes), path, header)
 
 
+def require_columns(names: Iterable[str], path: Path, needed: Iterable[str], advice: str = "") -> None:
+    """Raise InputError, with advice, if a needed column is not among those of a file."""
+    if missing := [name for name in needed if name not in names]:
+        problem = f"no column {', '.join(missing)}; there are: {', '.join(names)}"
+        raise InputError(f"{path}: {'. '.join(filter(None, (problem, advice)))}")
+
+
 def check_columns(
     rows: Iterator[PlacedRow], path: Path, needed: Sequence[str], advice: str = ""
 ) -> Iterator[PlacedRow]:
@@ -261,10 +89,27 @@ def check_columns(
     for place, row in rows:
         if not is_checked and not isinstance(row, RejectedRow):
             is_checked = True
-            if missing := [name for name in needed if name not in row]:
-                problem = f"no column {', '.join(missing)}; there are: {', '.join(row)}"
-                raise InputError(f"{path}: {'. '.join(filter(None, (problem, advice)))}")
+            require_columns(row, path, needed, advice)
         yield place, row
+
+
+def group_rows(
+    rows: Iterator[PlacedRow], key: Callable[[Row], object]
+) -> Iterator[tuple[Place, Sequence[Row] | RejectedRow]]:
+    """Yield consecutive rows with the same key together, at the place of the first. Rejected rows do not part them."""
+    group: list[Row] = []
+    first_place = Place("")
+    for place, row in rows:
+        if isinstance(row, RejectedRow):
+            yield place, row
+            continue
+        if group and key(row) != key(group[0]):
+            yield first_place, group
+            group = []
+        first_place = first_place if group else place
+        group.append(row)
+    if group:
+        yield first_place, group
 
 
 def read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
@@ -376,3 +221,45 @@ def _field_size_limit(size: int) -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
+
+
+def is_workbook(path: Path) -> bool:
+    """Return whether a file is an Excel workbook, by its content; by its name if the content leaves it open."""
+    with SourceFiles().open(path, unpack=False) as stream:
+        head = stream.peek()  # type: ignore[attr-defined]
+    return head.startswith(b"PK\x03\x04") and (b"xl/work" in head or path.suffix.lower() in WORKBOOK_SUFFIXES)
+
+
+@contextmanager
+def open_sheets(source: SourceFiles, path: Path) -> Iterator[dict[str, Iterator[CellRow]]]:
+    """Yield the name and the rows of each sheet, without empty rows. Raises InputError."""
+    from openpyxl import load_workbook
+
+    with source.open(path, unpack=False) as stream:
+        with refuse_damage(path, WORKBOOK):
+            _refuse_bomb(path, stream)
+            workbook = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+        with closing(workbook):
+            yield {sheet.title: _read_cells(path, sheet) for sheet in workbook.worksheets}
+
+
+def _read_cells(path: Path, sheet: Any) -> Iterator[CellRow]:
+    with refuse_damage(path, WORKBOOK):
+        sheet.reset_dimensions()  # some programs write a wrong size, beyond which cells would be lost
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            texts = _to_texts(cells)
+            if any(texts):
+                yield number, texts
+
+
+def _to_texts(cells: Sequence[Any]) -> list[str]:
+    """Return the cells as texts: dates as ISO 8601, whole numbers without a fraction."""
+    return [replace_forbidden(to_text(c.isoformat() if isinstance(c, date | datetime | time) else c)) for c in cells]
+
+
+def _refuse_bomb(path: Path, stream: IO[bytes]) -> None:
+    """Raise InputError for a workbook whose unpacked size would be too large, BadZipFile if it is not a ZIP archive."""
+    with zipfile.ZipFile(stream) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * path.stat().st_size:
+        raise InputError(f"{path}: would unpack to {size >> 20} MB, more than 100 times its size; refused")

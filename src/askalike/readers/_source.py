@@ -38,6 +38,7 @@ class SourceFiles:
         *,
         strict: bool = False,
         encoding: str | None = None,
+        is_follow_up: bool = False,
     ) -> None:
         self.strict = strict
         """Whether doubtful rows must be rejected."""
@@ -47,7 +48,7 @@ class SourceFiles:
         """Notes on the import for the user, with counts: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
         """Metadata found by the reader: name, license, language, groups."""
-        self.is_follow_up = False
+        self.is_follow_up = is_follow_up
         """True if only changes are read, so that records absent from the files are not missing."""
         self.source_prefixes: Mapping[str, str] | None = None
         """In an exported archive: source → the prefix of its ids; None if the records do not name their source."""

@@ -24,9 +24,9 @@ ADDRESS_ATTRIBUTES = ("href", "src", "data")
 MARKUP_PROPERTIES = ("text", "articleBody")
 """Properties whose value keeps its markup; others are plain text."""
 MAX_NODES = 200_000
+"""Elements of one page that are read; more are not a page of questions."""
 MAX_DEPTH = 50
 """The number of items or values inside each other that are read; deeper ones are no question's."""
-"""Elements of one page that are read; more are not a page of questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,6 @@ def _read_json_ld(tree: LexborHTMLParser, problems: list[str]) -> Iterator[Item]
 
 
 def _is_deep(value: Any) -> bool:
-    """Return whether values are inside each other to more than MAX_DEPTH."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

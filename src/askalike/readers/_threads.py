@@ -32,6 +32,13 @@ class ThreadReader(FollowUpReader):
         """Yield a draft for each conversation that begins with a question and has an answer. Raises InputError."""
         raise NotImplementedError
 
+    def to_draft(
+        self, conversation: "Conversation", id: str, url: str | None, source: SourceFiles
+    ) -> ThreadDraft | None:
+        """Return the draft of a conversation; None, with a note, if it is unchanged since `since` or unanswered."""
+        last_at = parse_utc(str(int(conversation.last_at)))
+        return None if self.is_unchanged(last_at, source) else conversation.to_draft(id, url, source)
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -82,6 +89,14 @@ class Conversation:
             return None
         body = "" if self.first.text == title else self.first.text
         return ThreadDraft(id, title, body, "\n\n".join(answer.text for answer in answers), url)
+
+
+def begin_conversation(first: Message, source: SourceFiles) -> Conversation | None:
+    """Return the conversation that a message begins; None, with a note, if it is by a bot or asks nothing."""
+    if not first.is_bot and find_question(first.text) is not None:
+        return Conversation(first)
+    source.note(f"threads that {'a bot began' if first.is_bot else 'begin with no question'} left out")
+    return None
 
 
 def parse_sent_at(value: Any) -> float | None:

@@ -86,9 +86,7 @@ MONTH_NAMES = (
 )
 """The names of each month in English, German, French, Spanish, Italian, Portuguese, Dutch and Russian; the first three
 letters of the English ones are names, too."""
-MONTHS = {name[:3]: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()[:1]} | {
-    name: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()
-}
+MONTHS = {name: n for n, names in enumerate(MONTH_NAMES, 1) for name in (names[:3], *names.split())}
 
 _TIME = r"""(?:[T,\s]+(?:um\s+|at\s+|à\s+)?(?P<time>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)\s*(?P<half>[ap]\.?m\.?)?
     \s*(?:uhr|h)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?"""

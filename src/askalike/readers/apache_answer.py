@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -54,53 +55,50 @@ class ApacheAnswerReader(Settings):
                 raise InputError(f"{path}: expected the address of a site, e.g. https://answers.example.org")
             client = SiteClient(address, self.responses or user_cache() / "apache-answer", self.pause, self.timeout)
             source.facts["name"] = client.host
-            yield from parse_rows(_read_questions(client, source), _QuestionParser(client.address, source).parse)
+            yield from parse_rows(_read_questions(client, source), partial(_build_records, address=client.address))
 
 
-class _QuestionParser:
-    """Turns the response for a question, which includes its answers, into records."""
+def _build_records(item: Item, address: str) -> list[Record]:
+    """Return a question with its answers, and a link to its original, from a response. Raises KeyError or ValueError.
 
-    def __init__(self, address: str, source: SourceFiles) -> None:
-        self._address, self._source = address, source
+    address: the site's.
+    """
+    id, title = require_text(item, "id"), require_text(item, "title")
+    operation = as_object(item.get("operation")) if item.get("status") == CLOSED else {}
+    accepted = to_text(item.get("accepted_answer_id"))
+    question = Question(
+        id,
+        title,
+        to_text(item.get("content")),
+        tags=tuple(to_text(tag.get("slug_name")) for tag in list_objects(item.get("tags"))),
+        created_at=parse_optional_utc(item.get("create_time") or None),
+        closed_at=parse_optional_utc(operation.get("time") or None),
+        author=_author(item),
+        url="/".join(filter(None, (address, "questions", id, to_text(item.get("url_title"))))),
+        votes=_votes(item),
+        accepted_answer_id=accepted if accepted not in ("", "0") else None,
+        marks=("closed",) if item.get("status") == CLOSED else (),
+    )
+    visible = (answer for answer in item["answers"] if answer.get("status", VISIBLE) == VISIBLE)
+    answers = [_build_answer(answer, id, f"{address}/questions/{id}") for answer in visible]
+    original = ORIGINAL.search(to_text(operation.get("msg")))
+    links = [Link(id, original[1], "duplicate", question.closed_at)] if original and original[1] != id else []
+    return [question, *answers, *links]
 
-    def parse(self, item: Item) -> list[Record]:
-        """Return a question, its answers, and a link to its original. Raises KeyError or ValueError."""
-        id, title = require_text(item, "id"), require_text(item, "title")
-        operation = as_object(item.get("operation")) if item.get("status") == CLOSED else {}
-        accepted = to_text(item.get("accepted_answer_id"))
-        question = Question(
-            id,
-            title,
-            to_text(item.get("content")),
-            tags=tuple(to_text(tag.get("slug_name")) for tag in list_objects(item.get("tags"))),
-            created_at=parse_optional_utc(item.get("create_time") or None),
-            closed_at=parse_optional_utc(operation.get("time") or None),
-            author=_author(item),
-            url="/".join(filter(None, (self._address, "questions", id, to_text(item.get("url_title"))))),
-            votes=_votes(item),
-            accepted_answer_id=accepted if accepted not in ("", "0") else None,
-            marks=("closed",) if item.get("status") == CLOSED else (),
-        )
-        answers = [
-            self._parse_answer(answer, id) for answer in item["answers"] if answer.get("status", VISIBLE) == VISIBLE
-        ]
-        original = ORIGINAL.search(to_text(operation.get("msg")))
-        links = [Link(id, original[1], "duplicate", question.closed_at)] if original and original[1] != id else []
-        return [question, *answers, *links]
 
-    def _parse_answer(self, item: Item, question_id: str) -> Answer:
-        id = to_text(item.get("id"))
-        if not id:
-            raise KeyError("id of an answer")
-        return Answer(
-            id,
-            question_id,
-            to_text(item.get("content")),
-            created_at=parse_optional_utc(item.get("create_time") or None),
-            author=_author(item),
-            url=f"{self._address}/questions/{question_id}/{id}",
-            votes=_votes(item),
-        )
+def _build_answer(item: Item, question_id: str, question_url: str) -> Answer:
+    id = to_text(item.get("id"))
+    if not id:
+        raise KeyError("id of an answer")
+    return Answer(
+        id,
+        question_id,
+        to_text(item.get("content")),
+        created_at=parse_optional_utc(item.get("create_time") or None),
+        author=_author(item),
+        url=f"{question_url}/{id}",
+        votes=_votes(item),
+    )
 
 
 def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[Place, Item | RejectedRow]]:

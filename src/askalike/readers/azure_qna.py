@@ -10,10 +10,9 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
-from askalike.readers._excel import WORKBOOK_SUFFIXES, open_sheets
+from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record
 from askalike.readers._json import PlacedRow
-from askalike.readers._rows import check_columns, open_table
+from askalike.readers._rows import WORKBOOK_SUFFIXES, check_columns, group_rows, open_sheets, open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
 from askalike.readers._values import derive_id, to_text
 
@@ -44,7 +43,7 @@ class AzureQnaReader(Settings):
         for file in files:
             is_workbook = file.suffix.lower() in WORKBOOK_SUFFIXES
             rows = _read_workbook(source, file) if is_workbook else open_table(source, file, quotes=self.quotes).rows
-            groups = _group_rows(check_columns(rows, file, NEEDED))
+            groups = group_rows(check_columns(rows, file, NEEDED), _group_key)
             yield from parse_rows(groups, lambda group: _build_records(group, source), shown=lambda group: group[0])
 
 
@@ -73,7 +72,6 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
 
 
 def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str]:
-    """Yield the ids of the targets of a row's prompts."""
     text = _text(row, "Prompts")
     prompts: Any = []
     with suppress(ValueError, RecursionError):
@@ -87,24 +85,10 @@ def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str
             yield target
 
 
-def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | RejectedRow]]:
-    """Yield consecutive rows with the same QnaId, or, without one, with the same answer and source."""
-    group: list[Mapping[str, Any]] = []
-    group_place, group_key = Place(""), ("", "")
-    for place, row in rows:
-        if isinstance(row, RejectedRow):
-            yield place, row
-            continue
-        id = _text(row, "QnaId")
-        key = ("", id) if id else (_text(row, "Answer"), _text(row, "Source"))
-        if group and key != group_key:
-            yield group_place, group
-            group = []
-        if not group:
-            group_place, group_key = place, key
-        group.append(row)
-    if group:
-        yield group_place, group
+def _group_key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the row's QnaId, or, without one, its answer and source."""
+    id = _text(row, "QnaId")
+    return (id,) if id else (_text(row, "Answer"), _text(row, "Source"))
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

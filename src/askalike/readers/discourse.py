@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.states import Mark
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
-from askalike.readers._rows import open_table
+from askalike.readers._rows import group_rows, open_table, require_columns
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows
-from askalike.readers._values import as_object, list_objects, parse_optional_date, split_cell, to_text
+from askalike.readers._values import as_object, list_objects, parse_optional_date, require_text, split_cell, to_text
 
 EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
 """Required columns of a CSV of the data explorer; the query is in docs/formats.md."""
@@ -45,7 +46,7 @@ class DiscourseReader(FollowUpReader):
             raise SettingsError(f"no category is named; {advice}")
         files = find_files(paths, "*.json", "*.jsonl", "*.csv", "*.json.gz", "*.csv.gz")
         source.expect(files)
-        parser = _TopicParser(() if self.category == "all" else split_cell(self.category, ","), self.site, source)
+        parse = partial(self._build_records, source=source)
         for file in files:
             is_table = ".csv" in file.suffixes
             topics = _read_explorer(source, file) if is_table else _read_topics(source, file)
@@ -54,32 +55,24 @@ class DiscourseReader(FollowUpReader):
                 for place, topic in topics
                 if isinstance(topic, RejectedRow) or not self.is_unchanged(_changed_at(topic), source)
             )
-            yield from parse_rows(changed, parser.parse, shown=lambda topic: {**topic, "post_stream": "…"})
+            yield from parse_rows(changed, parse, shown=lambda topic: {**topic, "post_stream": "…"})
 
-
-class _TopicParser:
-    """Turns topics in the format of `/t/ID.json` into records."""
-
-    def __init__(self, categories: Sequence[str], site: str | None, source: SourceFiles) -> None:
-        self._categories = frozenset(categories)
-        self._site = site.rstrip("/") if site else None
-        self._source = source
-
-    def parse(self, topic: Topic) -> Sequence[Record]:
+    def _build_records(self, topic: Topic, source: SourceFiles) -> Sequence[Record]:
         """Return a topic's first post as a question, and its answers; nothing for a topic that is left out."""
         if reason := self._find_reason_to_leave_out(topic):
-            self._source.note(reason)
+            source.note(reason)
             return ()
-        id, title = to_text(topic.get("id")), to_text(topic.get("title"))
-        posts = [post for post in _posts(topic) if self._is_shown(post)]
+        posts = [post for post in _posts(topic) if _is_shown(post, source)]
         first = next((post for post in posts if post.get("post_number") in (1, "1")), None)
-        if not id or not title or first is None:
-            raise KeyError("id" if not id else "title" if not title else "first post in it")
+        id, title = require_text(topic, "id"), require_text(topic, "title")
+        if first is None:
+            raise KeyError("first post in it")
+        url = f"{self.site.rstrip('/')}/t/{id}" if self.site else None
         fetched, all_posts = len(_posts(topic)), as_object(topic.get("post_stream")).get("stream")
-        self._source.note(
+        source.note(
             "topics of which not all posts were fetched", isinstance(all_posts, list) and len(all_posts) > fetched
         )
-        answers = [self._parse_answer(post, id) for post in posts if post is not first]
+        answers = [_build_answer(post, id, url) for post in posts if post is not first]
         question = Question(
             id,
             title,
@@ -92,7 +85,7 @@ class _TopicParser:
             if topic.get("closed") in (True, "true")
             else None,
             author=to_text(first.get("username")) or None,
-            url=f"{self._site}/t/{id}" if self._site else None,
+            url=url,
             votes=_likes(first),
             accepted_answer_id=(accepted := _accepted(topic, posts)),
             marks=_marks(topic, accepted is not None),
@@ -100,33 +93,36 @@ class _TopicParser:
         return [question, *answers]
 
     def _find_reason_to_leave_out(self, topic: Topic) -> str | None:
-        if self._categories and to_text(topic.get("category_id")) not in self._categories:
+        categories = split_cell(self.category, ",") if self.category != "all" else ()
+        if categories and to_text(topic.get("category_id")) not in categories:
             return "topics of other categories left out"
         if to_text(topic.get("archetype") or "regular") != "regular":
             return "private messages and banners left out"
         return "unlisted topics left out" if topic.get("visible") in (False, "false") else None
 
-    def _is_shown(self, post: Mapping[str, Any]) -> bool:
-        """Return whether a post was written by a person and is visible; count it if not."""
-        hidden = post.get("hidden") in (True, "true") or bool(post.get("deleted_at"))
-        small_action = post.get("post_type", 1) not in (1, "1") or post.get("username") == SYSTEM_USER
-        self._source.note("hidden posts, and posts of the system, left out", hidden or small_action)
-        return not (hidden or small_action)
 
-    def _parse_answer(self, post: Mapping[str, Any], topic_id: str) -> Answer:
-        id, number = to_text(post.get("id")), to_text(post.get("post_number"))
-        if not id:
-            raise KeyError("id of a post")
-        return Answer(
-            id,
-            topic_id,
-            to_text(post.get("cooked")),
-            "html",
-            created_at=parse_optional_date(post.get("created_at")),
-            author=to_text(post.get("username")) or None,
-            url=f"{self._site}/t/{topic_id}/{number}" if self._site else None,
-            votes=_likes(post),
-        )
+def _is_shown(post: Mapping[str, Any], source: SourceFiles) -> bool:
+    """Return whether a post was written by a person and is visible; count it if not."""
+    hidden = post.get("hidden") in (True, "true") or bool(post.get("deleted_at"))
+    small_action = post.get("post_type", 1) not in (1, "1") or post.get("username") == SYSTEM_USER
+    source.note("hidden posts, and posts of the system, left out", hidden or small_action)
+    return not (hidden or small_action)
+
+
+def _build_answer(post: Mapping[str, Any], topic_id: str, topic_url: str | None) -> Answer:
+    id, number = to_text(post.get("id")), to_text(post.get("post_number"))
+    if not id:
+        raise KeyError("id of a post")
+    return Answer(
+        id,
+        topic_id,
+        to_text(post.get("cooked")),
+        "html",
+        created_at=parse_optional_date(post.get("created_at")),
+        author=to_text(post.get("username")) or None,
+        url=f"{topic_url}/{number}" if topic_url else None,
+        votes=_likes(post),
+    )
 
 
 def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic]]:
@@ -145,26 +141,14 @@ def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic
 def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic | RejectedRow]]:
     """Yield the topics in a CSV of posts, where the posts of a topic are consecutive. Raises InputError."""
     table = open_table(source, file)
-    if missing := [name for name in EXPLORER_COLUMNS if name not in (table.header or ())]:
-        known = ", ".join(table.header or ())
-        raise InputError(f"{file}: no column {', '.join(missing)}; there are: {known}. docs/formats.md has the query")
-    topic: dict[str, Any] = {}
-    topic_place = Place(str(file))
-    for place, row in table.rows:
-        if isinstance(row, RejectedRow):
-            yield place, row
+    require_columns(table.header or (), file, EXPLORER_COLUMNS, "docs/formats.md has the query")
+    for place, rows in group_rows(table.rows, lambda row: row["topic_id"]):
+        if isinstance(rows, RejectedRow):
+            yield place, rows
             continue
-        if topic and row["topic_id"] != topic["id"]:
-            yield topic_place, topic
-            topic = {}
-        if not topic:
-            shared = {**row, "id": row["topic_id"], "tags": list(split_cell(row.get("tags"), ",|")), "created_at": None}
-            topic, topic_place = {**shared, "post_stream": {"posts": []}}, place
-        topic["post_stream"]["posts"].append(
-            {**row, "id": row["post_id"], "accepted_answer": row.get("accepted_answer") == "true"}
-        )
-    if topic:
-        yield topic_place, topic
+        posts = [{**row, "id": row["post_id"], "accepted_answer": row.get("accepted_answer") == "true"} for row in rows]
+        shared = {"id": rows[0]["topic_id"], "tags": list(split_cell(rows[0].get("tags"), ",|")), "created_at": None}
+        yield place, {**rows[0], **shared, "post_stream": {"posts": posts}}
 
 
 def _changed_at(topic: Topic) -> str | None:

@@ -38,7 +38,7 @@ class IrDatasetsReader(Settings):
         """Yield documents as questions, then the judgements and queries of each name. Raises InputError."""
         names = [path.as_posix() for path in paths]
         sets = {name: _load(name) for name in names}
-        groups = {name: _docs_name(name, data_set) for name, data_set in sets.items()}
+        groups = {name: str(data_set.docs_namespace() or name) for name, data_set in sets.items()}
         source.facts["name"] = ", ".join(names)
         has_groups = len(set(groups.values())) > 1
         if has_groups:
@@ -100,14 +100,8 @@ def _load(name: str) -> Any:
     return data_set
 
 
-def _docs_name(name: str, data_set: Any) -> str:
-    """Return the common prefix of names with the same documents: `beir/quora` for `beir/quora/test`."""
-    return str(data_set.docs_namespace() or name)
-
-
 @contextmanager
 def _fetching(name: str) -> Iterator[None]:
-    """Turn errors of fetching and unpacking a data set into an InputError."""
     try:
         yield
     except (OSError, EOFError, RuntimeError) as error:

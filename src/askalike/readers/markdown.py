@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -58,7 +59,7 @@ class MarkdownReader(Settings):
             name = file.relative_to(root).as_posix() if root.is_dir() else file.name
             front, lines = _split_front_matter("".join(source.read_text(file)))
             sections = self._sections(_read_headings(lines, front), file, source)
-            for record, place in parse_rows(sections, _SectionParser(front, name, self.site).parse):
+            for record, place in parse_rows(sections, partial(_build_records, front=front, name=name, site=self.site)):
                 n_questions += isinstance(record, Question)
                 yield record, place
         if not n_questions:
@@ -108,32 +109,26 @@ class _Section(NamedTuple):
     above: str
 
 
-class _SectionParser:
-    """Turns the sections of one file into records."""
+def _build_records(section: _Section, front: Mapping[str, str], name: str, site: str | None) -> list[Record]:
+    """Return a question and its answer. Raises ValueError for a date that is none.
 
-    def __init__(self, front: Mapping[str, str], name: str, site: str | None) -> None:
-        """name: the file's path below the folder."""
-        self._front, self._name = front, name
-        page = re.sub(r"(?:(^|/)(?:index|README))?\.(?:md|mdx|markdown)$", r"\1", name)
-        self._page = f"{site.rstrip('/')}/{front.get('slug', page).lstrip('/')}" if site else None
-
-    def parse(self, section: _Section) -> list[Record]:
-        """Return a question and its answer. Raises ValueError for a date that is none."""
-        fragment = f"#{section.anchor}" if section.anchor else ""
-        id = f"{self._name}{fragment}"
-        date = next((self._front[name] for name in ("date", "created", "published") if self._front.get(name)), None)
-        tags = split_cell(self._front.get("tags") or self._front.get("keywords") or "", ",")
-        question = Question(
-            id,
-            section.heading,
-            tags=tags,
-            category=section.above or None,
-            created_at=parse_optional_date(date),
-            author=self._front.get("author") or None,
-            url=f"{self._page}{fragment}" if self._page else None,
-            accepted_answer_id=f"{id}-answer",
-        )
-        return [question, Answer(f"{id}-answer", id, section.text, url=question.url)]
+    front: the file's front matter. name: the file's path below the folder.
+    """
+    page = re.sub(r"(?:(^|/)(?:index|README))?\.(?:md|mdx|markdown)$", r"\1", name)
+    fragment = f"#{section.anchor}" if section.anchor else ""
+    id = f"{name}{fragment}"
+    date = next((front[name] for name in ("date", "created", "published") if front.get(name)), None)
+    question = Question(
+        id,
+        section.heading,
+        tags=split_cell(front.get("tags") or front.get("keywords") or "", ","),
+        category=section.above or None,
+        created_at=parse_optional_date(date),
+        author=front.get("author") or None,
+        url=f"{site.rstrip('/')}/{front.get('slug', page).lstrip('/')}{fragment}" if site else None,
+        accepted_answer_id=f"{id}-answer",
+    )
+    return [question, Answer(f"{id}-answer", id, section.text, url=question.url)]
 
 
 def is_question(heading: str) -> bool:

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
-from askalike.readers._rows import TABLE_PATTERNS, Columns, open_table, read_table
+from askalike.readers._columns import Columns, read_table
+from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import SourceFiles, find_files
 from askalike.readers._values import derive_id, require_text, to_text
 

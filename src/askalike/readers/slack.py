@@ -9,12 +9,18 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from askalike.core.clock import parse_utc
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Place
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
-from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
+from askalike.readers._threads import (
+    SOLVED_EMOJIS,
+    Conversation,
+    Message,
+    ThreadReader,
+    begin_conversation,
+    parse_sent_at,
+)
 from askalike.readers._values import as_object, list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 
@@ -64,11 +70,9 @@ class SlackReader(ThreadReader):
                     continue
                 _add_message(row, at, place, threads, people, source)
         for ts, (thread, place) in threads.items():
-            if not self.is_unchanged(parse_utc(str(int(thread.last_at))), source):
-                link = message_link(self.workspace, channel.id, ts) if self.workspace else None
-                draft = thread.to_draft(f"{channel.id}/{ts}", link, source)
-                if draft:
-                    yield draft, place
+            link = message_link(self.workspace, channel.id, ts) if self.workspace else None
+            if draft := self.to_draft(thread, f"{channel.id}/{ts}", link, source):
+                yield draft, place
 
 
 class _Channel(NamedTuple):
@@ -140,13 +144,8 @@ def _add_message(
     if root and root != ts:
         if root in threads:
             threads[root][0].add(message)
-    elif root or row.get("reply_count") or row.get("replies"):
-        if message.is_bot:
-            source.note("threads that a bot began left out")
-        elif find_question(message.text) is None:
-            source.note("threads that begin with no question left out")
-        else:
-            threads[ts] = Conversation(message), place
+    elif (root or row.get("reply_count") or row.get("replies")) and (thread := begin_conversation(message, source)):
+        threads[ts] = thread, place
 
 
 def message_link(workspace: str, channel: str, ts: str) -> str:

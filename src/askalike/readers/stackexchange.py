@@ -169,7 +169,6 @@ def _find_files(path: Path) -> list[Path]:
 
 
 def _infer_site(path: Path) -> str:
-    """Return the site in the name of a dump."""
     if path.is_dir():
         return path.name
     if path.suffix.lower() == ".7z":

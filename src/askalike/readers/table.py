@@ -12,9 +12,9 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.states import Mark, parse_marks
 from askalike.core.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
-from askalike.readers._column_names import NUMBERED_COLUMNS, USUAL_COLUMNS
+from askalike.readers._columns import NUMBERED_COLUMNS, USUAL_COLUMNS, Columns, TableOpener, read_table
 from askalike.readers._exported import read_csv_export, read_export_facts
-from askalike.readers._rows import TABLE_PATTERNS, Columns, TableOpener, open_table, read_table
+from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files
 from askalike.readers._values import DateOrder, DateReader, derive_id, require_text, split_cell, to_text
 from askalike.store.database import FirstTextStore

@@ -7,17 +7,23 @@ An export has `realm.json` (people, channels) and `messages-000001.json`, …; t
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic import Field
 
-from askalike.core.clock import parse_utc
 from askalike.core.errors import InputError
 from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
-from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
+from askalike.readers._threads import (
+    SOLVED_EMOJIS,
+    Conversation,
+    Message,
+    ThreadReader,
+    begin_conversation,
+    parse_sent_at,
+)
 from askalike.readers._values import list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.text.clean import readable_text
@@ -63,18 +69,18 @@ class ZulipReader(ThreadReader):
                 elif (channel := people.channel_of(row, source)) and (not wanted or channel[1] in wanted):
                     _add_message(row, place, channel, topics, skipped, people, source)
         for (channel_id, _), topic in topics.items():
-            if not self.is_unchanged(parse_utc(str(int(topic.conversation.last_at))), source):
-                link = message_link(self.site, *topic.channel, topic.first_id) if self.site else None
-                draft = topic.conversation.to_draft(f"{channel_id}/{topic.first_id}", link, source)
-                if draft:
-                    yield draft, topic.place
+            link = message_link(self.site, *topic.channel, topic.first_id) if self.site else None
+            if draft := self.to_draft(topic.conversation, f"{channel_id}/{topic.first_id}", link, source):
+                yield draft, topic.place
 
 
-class _Topic:
-    """A topic: its conversation, the id and name of its channel, and the place of its first message."""
+class _Topic(NamedTuple):
+    """A topic: its conversation, its first message's id and place, and the id and name of its channel."""
 
-    def __init__(self, conversation: Conversation, first_id: str, channel: tuple[str, str], place: Place) -> None:
-        self.conversation, self.first_id, self.channel, self.place = conversation, first_id, channel, place
+    conversation: Conversation
+    first_id: str
+    channel: tuple[str, str]
+    place: Place
 
 
 class ZulipDirectory:
@@ -134,12 +140,10 @@ def _add_message(
     if key in topics:
         topics[key].conversation.add(message)
     elif key not in skipped:
-        if message.is_bot or find_question(message.text) is None:
+        if conversation := begin_conversation(message, source):
+            topics[key] = _Topic(conversation, to_text(row["id"]), channel, place)
+        else:
             skipped.add(key)
-            began = "a bot began" if message.is_bot else "begin with no question"
-            source.note(f"threads that {began} left out")
-            return
-        topics[key] = _Topic(Conversation(message), to_text(row["id"]), channel, place)
 
 
 def _read_messages(

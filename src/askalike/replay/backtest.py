@@ -1,6 +1,7 @@
 """A backtest: what comments on the latest questions would have been made, each searched among the older ones."""
 
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -175,27 +176,17 @@ class Backtest:
         }
 
     def _outcome(self, threshold: float) -> ThresholdOutcome:
-        kinds = [asked.kind(threshold) for asked in self.questions]
-        n_right, comments = kinds.count("right"), len(kinds) - kinds.count("missed") - kinds.count(None)
+        asked_by_kind: dict[Kind | None, list[AskedQuestion]] = defaultdict(list)
+        for asked in self.questions:
+            asked_by_kind[asked.kind(threshold)].append(asked)
+        right, unconfirmed = asked_by_kind["right"], asked_by_kind["unconfirmed"]
         estimate = None
         if self.judged:
-            open_comments = [
-                (asked.question.id, [each.score for each in asked.suggestions])
-                for asked, kind in zip(self.questions, kinds, strict=True)
-                if kind == "unconfirmed"
-            ]
-            estimate = estimate_right(n_right, open_comments, self.judged, threshold, self.thresholds)
+            comments = [(asked.question.id, [each.score for each in asked.suggestions]) for asked in unconfirmed]
+            estimate = estimate_right(len(right), comments, self.judged, threshold, self.thresholds)
+        found = BinomialProportion(sum(asked.was_asked_before for asked in right), self.asked_before)
         return ThresholdOutcome(
-            threshold,
-            BinomialProportion(n_right, comments),
-            BinomialProportion(
-                sum(
-                    kind == "right" and asked.was_asked_before
-                    for asked, kind in zip(self.questions, kinds, strict=True)
-                ),
-                self.asked_before,
-            ),
-            estimate,
+            threshold, BinomialProportion(len(right), len(right) + len(unconfirmed)), found, estimate
         )
 
 

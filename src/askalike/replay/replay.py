@@ -12,7 +12,7 @@ from askalike.core.clock import parse_first_moment
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Columns, Progress, Question, Run
-from askalike.evaluation.intervals import wilson_interval
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
@@ -34,11 +34,6 @@ class ReplaySelection:
     newer_links: int
     undated_links: int
 
-    @property
-    def qrels(self) -> dict[str, dict[str, int]]:
-        """The originals as judgements."""
-        return {query: dict.fromkeys(ids, 1) for query, ids in self.originals.items()}
-
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
@@ -59,26 +54,17 @@ class ReplayResult:
         return rank is not None and rank <= self.k
 
     @property
-    def n_found(self) -> int:
-        """The number of questions with an original among the first k."""
-        return sum(map(self.is_found, self.ranks))
-
-    @property
-    def share(self) -> float:
-        """The share of questions with an original among the first k."""
-        return self.n_found / len(self.ranks)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The share's 95 % Wilson interval."""
-        return wilson_interval(self.n_found, len(self.ranks))
+    def found(self) -> BinomialProportion:
+        """The questions with an original among the first k."""
+        return BinomialProportion(sum(map(self.is_found, self.ranks)), len(self.ranks))
 
     def describe(self) -> str:
         """Return the result in one line."""
-        low, high = (f"{100 * bound:.0f}" for bound in self.interval)
+        found = self.found
+        low, high = (f"{100 * bound:.0f}" for bound in found.interval)
         return (
-            f"of {len(self.ranks)} questions later closed as duplicate of an older one, the original was among the "
-            f"first {self.k} at asking time: {self.n_found} ({100 * self.share:.0f} %, {low}–{high})"
+            f"of {found.n} questions later closed as duplicate of an older one, the original was among the "
+            f"first {self.k} at asking time: {found.count} ({100 * found.value:.0f} %, {low}–{high})"
         )
 
 
@@ -219,6 +205,7 @@ def _first_original_ranks(hits: Mapping[str, Columns], originals: Mapping[str, S
 
 
 def _result_dict(result: ReplayResult) -> dict[str, Any]:
-    low, high = result.interval
-    figures = {"n": len(result.ranks), "found": result.n_found, "share": result.share, "low": low, "high": high}
+    found = result.found
+    low, high = found.interval
+    figures = {"n": found.n, "found": found.count, "share": found.value, "low": low, "high": high}
     return {"ranker": result.ranker, "k": result.k, **figures, "sentence": result.describe()}

@@ -10,9 +10,9 @@ import numpy as np
 
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
-from askalike.evaluation.intervals import wilson_interval
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
-from askalike.experiments.plotting import add_legend, open_figure, system_colour, write_svg
+from askalike.experiments.plotting import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.replay.replay import Replay, ReplayResult
 
 if TYPE_CHECKING:
@@ -32,20 +32,22 @@ class Period(NamedTuple):
 def write_replay(replay: Replay, folder: Path) -> list[Path]:
     """Write replay.json, replay.svg, qrels.txt, and run.trec or, for several rankers, run-NAME.trec each.
 
-    Return the paths. Raises InputError if a file cannot be written.
+    Return the paths. Without matplotlib, there is no replay.svg. Raises InputError if a file cannot be written.
     """
     qrels = "".join(f"{q} 0 {original} 1\n" for q, ids in replay.selection.originals.items() for original in ids)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "replay.json", json.dumps(replay.as_dict(), ensure_ascii=False, indent=1) + "\n")
         write_atomically(folder / "qrels.txt", qrels)
-        plot_timeline(replay, folder / "replay.svg")
+        if can_plot():
+            plot_timeline(replay, folder / "replay.svg")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     runs = {f"run-{result.ranker}.trec" if len(replay.results) > 1 else "run.trec": result for result in replay.results}
     for name, result in runs.items():
         write_run(result.run, folder / name, result.ranker)
-    return [folder / name for name in ("replay.json", "replay.svg", "qrels.txt", *runs)]
+    plots = ("replay.svg",) if can_plot() else ()
+    return [folder / name for name in ("replay.json", *plots, "qrels.txt", *runs)]
 
 
 def plot_timeline(replay: Replay, path: Path) -> None:
@@ -89,9 +91,8 @@ def quarter_name(date: str) -> str:
 
 
 def _draw_ranker(axes: "Axes", result: ReplayResult, periods: Sequence[Period], colour: str, shift: float) -> None:
-    n_found = [sum(result.is_found(query) for query in period.queries) for period in periods]
-    sizes = [len(period.queries) for period in periods]
-    shares = np.array([100 * count / n for count, n in zip(n_found, sizes, strict=True)])
-    bounds = 100 * np.array([wilson_interval(count, n) for count, n in zip(n_found, sizes, strict=True)]).T
+    found = [BinomialProportion(sum(map(result.is_found, each.queries)), len(each.queries)) for each in periods]
+    shares = 100 * np.array([each.value for each in found])
+    bounds = 100 * np.array([each.interval for each in found]).T
     x = np.arange(len(periods)) + shift
     axes.errorbar(x, shares, np.abs(bounds - shares), color=colour, marker="o", capsize=2, label=result.ranker)

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from askalike.core.types import Explanation, Question, SearchHit
+from askalike.core.types import Contribution, Explanation, Question, SearchHit
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
@@ -14,6 +15,7 @@ from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
 
 SNIPPET_LENGTH = 160
+MAX_CACHED_LABELS = 4_096
 FIELD_NAMES = {"text": "title and body", "answer": "accepted answer", "rephrasing": "another phrasing"}
 LINK_NAME = "link"
 """The word shown for the token of a link."""
@@ -55,19 +57,24 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 def keep_readable(explanation: Explanation) -> Explanation:
     """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    spans, commands, readable = explanation.spans, set[str](), []
+    spans, commands, readable = explanation.spans, set[str](), list[Contribution]()
     if any("\\" in text for text in explanation.text.values()):
         word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
         spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
         commands = {*word_of.values()} - {word_of[span] for span in spans}
     for row in explanation.contributions:
-        word = row.word.partition(" ≈ ")[0]
-        if not is_notation(word) and word.casefold() not in commands:
-            has_link = LINK_TOKEN in row.word
-            readable.append(row._replace(word=row.word.replace(LINK_TOKEN, LINK_NAME)) if has_link else row)
+        label = _readable_label(row.word)
+        if label is not None and not (commands and row.word.partition(" ≈ ")[0].casefold() in commands):
+            readable.append(row if label == row.word else row._replace(word=label))
     return Explanation(
         explanation.score, tuple(readable), spans, explanation.text, explanation.parts, explanation.fields
     )
+
+
+@lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits
+def _readable_label(label: str) -> str | None:
+    """Return a word, or two similar ones, without the link token; None for the notation of formulas."""
+    return None if is_notation(label.partition(" ≈ ")[0]) else label.replace(LINK_TOKEN, LINK_NAME)
 
 
 def sum_fields(explanation: Explanation) -> Mapping[str, float]:

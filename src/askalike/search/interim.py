@@ -7,6 +7,7 @@ low priority; the next search after it has finished uses them. A service does th
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from askalike import rankers
@@ -54,6 +55,13 @@ def encode(archive: Path) -> None:
         raise SystemExit(2) from None
 
 
+def lower_priority(niceness: int) -> None:
+    """Make this process yield to others, of other sessions too: Linux shares processors among sessions first."""
+    os.nice(niceness)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
+
+
 if __name__ == "__main__":
-    os.nice(NICENESS)
+    lower_priority(NICENESS)
     encode(Path(sys.argv[1]))

@@ -121,7 +121,8 @@ def _order(
     """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
     typed, stays = fold_title(query.title), np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
-        stays[place] = originals.by_duplicate.get(question.id, question).is_settled or (
+        states = originals.by_duplicate.get(question.id, question).states
+        stays[place] = ("answered" in states and "closed" not in states and "outdated" not in states) or (
             typed and typed in map(fold_title, (question.title, *question.rephrasings))
         )
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))

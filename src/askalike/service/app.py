@@ -31,8 +31,8 @@ from askalike.service.routes import (
 )
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import PeerRouter
-from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
+from askalike.service.state.shared_files import RateLimiter
 
 
 def create_app(

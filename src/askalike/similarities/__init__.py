@@ -1,5 +1,25 @@
 """Term-weighting formulas, one per file: the score of one term in one document, as Lucene 9 computes it."""
 
-from askalike.similarities._similarity import Similarity
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
-__all__ = ["Similarity"]
+from numpy.typing import ArrayLike
+
+from askalike.core.config import Settings
+from askalike.core.types import Collection, Floats
+
+
+class Similarity(Settings):
+    """A term-weighting formula. Scores are ≥ 0; they increase with the frequency and decrease with the length."""
+
+    GRIDS: ClassVar[Sequence[Mapping[str, Sequence[Any]]]] = ({},)
+    """The values of each setting to try when tuning, default first; several grids if settings exclude each other."""
+
+    @abstractmethod
+    def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
+        """Return the score of one term in one document, for arrays that broadcast together.
+
+        tf: the term's frequency in the document. length: the document's number of tokens. df: the number of documents
+        that contain the term. ttf: the term's frequency in the whole collection.
+        """

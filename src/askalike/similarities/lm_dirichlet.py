@@ -7,7 +7,7 @@ from pydantic import Field
 
 from askalike.core.types import Collection, Floats
 from askalike.native.compiled import elementwise
-from askalike.similarities._similarity import Similarity
+from askalike.similarities import Similarity
 
 
 @elementwise

@@ -5,6 +5,8 @@ the archive's default ranker does: by the words of titles and texts, and by vect
 those of queries, see `vectors.py`.
 """
 
+import base64
+import gzip
 import html
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +30,6 @@ from askalike.rankers.dense import DenseRanker
 from askalike.rankers.hybrid import HybridRanker
 from askalike.rankers.lexical import LexicalRanker, LexicalSettings, TermExtractor
 from askalike.similarities.lm_jelinek_mercer import LmJelinekMercerSimilarity
-from askalike.static_site.data_files import write_data
 from askalike.static_site.vectors import VectorTables, find_lookup
 from askalike.static_site.words import WordIndex, shown_title
 from askalike.store import Archive, View
@@ -42,6 +43,9 @@ MAX_ANSWERS, MAX_TEXT = 3, 4_000
 FILES = ("search.js", "page.js", "page.css")
 ANSWERED, DESCRIBED = 1, 2
 """Kinds of texts that can be unfolded below a title: answers, or only the question's own body."""
+
+ALIGNMENT = 8
+"""Arrays begin at multiples of this, as the browser's typed arrays require."""
 
 Texts = dict[str, list[list[tuple[int, str]]]]
 """`body` and `answers`: each text in blocks, with 1 for code."""
@@ -191,7 +195,6 @@ def _collect_texts(question: Question, answers: Sequence[Answer]) -> Texts:
 
 
 def _shorten(text: str, markup: Any) -> list[tuple[int, str]]:
-    """Return the first blocks of a text, with 1 for code; the last ends with an ellipsis if the text is too long."""
     blocks, left = [], MAX_TEXT
     for block in readable_blocks(text, markup):
         blocks.append((int(block.is_code), truncate(block.text, left)))
@@ -214,3 +217,33 @@ def _write_page(folder: Path, name: str, view: View) -> None:
         page = page.replace(f"{{{{{key}}}}}", html.escape(text))
     data = json.dumps(messages, ensure_ascii=False).replace("<", "\\u003c")
     (folder / "index.html").write_text(page.replace("{{messages}}", data), encoding="utf-8")
+
+
+def write_data(folder: Path, name: str, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write `NAME.js`, which hands values and arrays to the search: compressed by gzip, as base64.
+
+    A browser loads scripts, unlike other files, also from a folder that no server serves (`file://`).
+    Uncompressed these are the length of the JSON text (4 bytes), the text, then the arrays, little-endian. The text's
+    field `arrays` has the type, the first byte and the length of each array.
+    """
+    places: dict[str, tuple[str, int, int]] = {}
+    header = json.dumps({**values, "arrays": places}, ensure_ascii=False)
+    while True:  # the places are part of the text, whose length they depend on
+        start = _align(4 + len(header.encode()))
+        for key, array in arrays.items():
+            places[key] = array.dtype.name, start, len(array)
+            start = _align(start + array.nbytes)
+        if header == (header := json.dumps({**values, "arrays": places}, ensure_ascii=False)):
+            break
+    content = bytearray(start)
+    text = header.encode()
+    content[:4], content[4 : 4 + len(text)] = len(text).to_bytes(4, "little"), text
+    for key, array in arrays.items():
+        at = places[key][1]
+        content[at : at + array.nbytes] = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    packed = base64.b64encode(gzip.compress(bytes(content), 9, mtime=0)).decode()
+    (folder / f"{name}.js").write_text(f'askalikeSite.receive("{name}","{packed}")\n', encoding="ascii")
+
+
+def _align(position: int) -> int:
+    return -(-position // ALIGNMENT) * ALIGNMENT

@@ -123,26 +123,20 @@ class Archive:
         return CommittedView(self._connection, self.path, engine=self.engine)
 
     @contextmanager
-    def open_writer(self, edited_by: str | None = None) -> Iterator[ArchiveWriter]:
-        """Yield a writer that commits in batches; all its records are on disk once the block ends without an error.
-
-        edited_by: the editor; each change is then stored as a revision; see ArchiveWriter.
-        """
-        writer = ArchiveWriter(self._connection, edited_by=edited_by)
+    def open_writer(self) -> Iterator[ArchiveWriter]:
+        """Yield a writer that commits in batches; all its records are on disk once the block ends without an error."""
+        writer = ArchiveWriter(self._connection)
         with storage_errors(self.path):
             yield writer
             writer.flush()
 
-    def upsert(
-        self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement], edited_by: str | None = None
-    ) -> int:
+    def upsert(self, records: Iterable[Question | Answer | Link | EvaluationQuery | Judgement]) -> int:
         """Add records, replacing those with the same id; return the number of the last change.
 
-        A new record has no source; an imported one keeps its source. edited_by: the editor, as the id of a key or "";
-        each change is then stored as a revision, and later imports respect it.
+        A new record has no source; an imported one keeps its source.
         Raises InputError for a record with a field of the wrong type; records before it may be stored.
         """
-        with self.open_writer(edited_by) as writer:
+        with self.open_writer() as writer:
             for record in records:
                 check_record(record)
                 writer.put(record)

@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
@@ -45,6 +47,8 @@ IF_UNWRITABLE = "free some space or choose another place"
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
     """The description of a backup. content_hash: the archive's; files: file name → SHA-256."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     format: int
     created_at: str
@@ -197,21 +201,11 @@ def _read_manifest(tar: tarfile.TarFile, file: Path) -> BackupManifest:
     first = tar.next()
     is_manifest = first is not None and first.name == MANIFEST_FILE and first.size <= MAX_MANIFEST_BYTES
     stream = tar.extractfile(first) if first and is_manifest else None
-    try:
-        values = json.loads(stream.read()) if stream else {}
-        manifest = BackupManifest(**values)
-        if manifest.format == FORMAT_VERSION and _has_right_types(manifest):
+    with suppress(ValidationError):
+        manifest = TypeAdapter(BackupManifest).validate_json(stream.read() if stream else b"")
+        if manifest.format == FORMAT_VERSION:
             return manifest
-    except (ValueError, TypeError, RecursionError):
-        pass
     raise ArchiveError(f"{file}: expected a backup of format {FORMAT_VERSION}, made by: askalike backup")
-
-
-def _has_right_types(manifest: BackupManifest) -> bool:
-    texts = (manifest.created_at, manifest.content_hash)
-    if not isinstance(manifest.files, dict) or not all(isinstance(text, str) for text in texts):
-        return False
-    return all(type(number) is int for number in (manifest.format, manifest.questions, manifest.schema))
 
 
 def _extract_member(

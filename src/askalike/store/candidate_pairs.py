@@ -22,7 +22,7 @@ PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)
 ProposalDecision = Literal["accept", "reject", "skip"]
 STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "reject": "rejected", "skip": "skipped"}
 
-PROPOSAL_SQL = """SELECT p.number, p.duplicate_id, p.original_id, p.probability, p.score, p.ranker, p.created_at,
+PROPOSAL_SQL = """SELECT p.duplicate_id, p.original_id, p.probability, p.score, p.ranker, p.number, p.created_at,
     p.state, p.decided_at, p.decided_by FROM proposals p"""
 CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
 BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.duplicate_id) AND EXISTS (SELECT 1 FROM questions
@@ -53,15 +53,10 @@ class CandidatePair:
 
 
 @dataclass(frozen=True, slots=True)
-class PairProposal:
+class PairProposal(CandidatePair):
     """A proposed pair, and the decision on it, by whom and when; times are ISO 8601 in UTC."""
 
     id: int
-    duplicate_id: str
-    original_id: str
-    probability: float | None
-    score: float
-    ranker: str
     created_at: str
     state: ProposalState
     decided_at: str | None

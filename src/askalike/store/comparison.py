@@ -24,14 +24,6 @@ SourceValues = Mapping[str, Values]
 """Corrected field → the source's values of its columns at the time of the correction."""
 
 
-class MergedRecord(NamedTuple):
-    """A source's record with the remaining corrections, and the fields whose corrections remain or end."""
-
-    record: Question | Answer
-    kept: Sequence[str]
-    ended: Sequence[str]
-
-
 def read_corrections(connection: sqlite3.Connection, table: RecordTable, ids: Iterable[str]) -> dict[str, SourceValues]:
     """Return the corrections of rows of a table, by id, for rows that have any."""
     found: dict[str, dict[str, Values]] = {}
@@ -39,19 +31,6 @@ def read_corrections(connection: sqlite3.Connection, table: RecordTable, ids: It
     for id, name, value in connection.execute(sql, (table.name, json.dumps(list(ids)))):
         found.setdefault(id, {})[name] = json.loads(value)
     return {**found}
-
-
-def merge_corrections(
-    table: RecordTable, record: Question | Answer, stored: Row, corrections: SourceValues
-) -> MergedRecord:
-    """Return a source's record, with the stored text of corrected fields whose source text is unchanged."""
-    new, old = (dict(zip(table.columns, row, strict=True)) for row in (table.row_of(record), stored))
-    columns_of = CORRECTABLE_FIELDS[table.name]
-    kept = [field for field, value in corrections.items() if [new[c] for c in columns_of[field]] == value]
-    values: dict[str, Any] = {
-        c: decode_strings(old[c]) if c in LISTS else old[c] for field in kept for c in columns_of[field]
-    }
-    return MergedRecord(replace(record, **values), kept, [field for field in corrections if field not in kept])
 
 
 def changed_fields(table: RecordTable, new: Row, old: Row) -> dict[str, tuple[Values, Values]]:
@@ -168,15 +147,24 @@ def _compare(
 def _merge(
     difference: Difference, batch_record: BatchRecord, row: StoredRow, corrections: SourceValues | None
 ) -> BatchRecord:
-    """Return an imported record with the corrections of its row that remain; record these and the others."""
+    """Return an imported record with the stored text of corrected fields whose source text is unchanged.
+
+    The corrections that remain, and those that end, are recorded.
+    """
     record, import_number = batch_record
     if not corrections or import_number is None or not isinstance(record, Question | Answer):
         return batch_record
-    merged = merge_corrections(difference.table, record, row.values, corrections)
-    batch_record = BatchRecord(merged.record, import_number)
-    difference.kept_corrections += bool(merged.kept)
-    if merged.ended:
-        changed = changed_fields(difference.table, difference.table.row_of(merged.record), row.values)
-        difference.lost_corrections += not changed.keys().isdisjoint(merged.ended)
-        difference.ended_corrections.append((batch_record, row, merged.ended))
+    table = difference.table
+    new, old = (dict(zip(table.columns, row, strict=True)) for row in (table.row_of(record), row.values))
+    columns_of = CORRECTABLE_FIELDS[table.name]
+    kept = [field for field, value in corrections.items() if [new[c] for c in columns_of[field]] == value]
+    values: dict[str, Any] = {
+        c: decode_strings(old[c]) if c in LISTS else old[c] for field in kept for c in columns_of[field]
+    }
+    batch_record = BatchRecord(replace(record, **values), import_number)
+    difference.kept_corrections += bool(kept)
+    if ended := [field for field in corrections if field not in kept]:
+        changed = changed_fields(table, table.row_of(batch_record.record), row.values)
+        difference.lost_corrections += not changed.keys().isdisjoint(ended)
+        difference.ended_corrections.append((batch_record, row, ended))
     return batch_record

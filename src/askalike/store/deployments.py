@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 from askalike.core.clock import now
 from askalike.store.archive import Archive
@@ -91,15 +91,11 @@ class ArchiveEncoder:
     revision: str | None
     digests: Mapping[str, str]
 
-    @classmethod
-    def from_meta(cls, meta: Mapping[str, Any]) -> Self | None:
-        """Return the encoder in an archive's metadata; None if there is none."""
-        return cls(**meta[META_KEY]) if meta.get(META_KEY) else None
-
 
 def get_archive_encoder(archive: Archive) -> ArchiveEncoder | None:
     """Return the archive's encoder; None if it has none."""
-    return ArchiveEncoder.from_meta(archive.meta)
+    values = archive.meta.get(META_KEY)
+    return ArchiveEncoder(**values) if values else None
 
 
 def set_archive_encoder(archive: Archive, encoder: ArchiveEncoder | None) -> None:

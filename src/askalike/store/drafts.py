@@ -11,6 +11,7 @@ from typing import Literal
 from askalike.core.clock import now
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError
+from askalike.core.iteration import chunks_before_error
 from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedRow
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
@@ -23,9 +24,8 @@ from askalike.store.database import (
     write_transaction,
 )
 from askalike.store.editing import MissingRecordError
-from askalike.store.import_pass import RecordSource
+from askalike.store.import_pass import ArchiveSink, RecordSource
 from askalike.store.import_report import REJECTS_FILE, VERBS, RejectLog
-from askalike.store.import_sinks import ArchiveSink
 from askalike.store.records import check_record, decode_strings, encode_strings
 from askalike.store.sources import check_source_name, plan_source
 from askalike.store.statistics import ArchiveSummary, summarise_archive
@@ -121,11 +121,8 @@ def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
         known = {id for (ids,) in connection.execute("SELECT source_ids FROM drafts") for id in json.loads(ids)}
         for draft in drafts:
             if known.isdisjoint(draft.source_ids):
-                row = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
-                connection.execute(
-                    INSERT_SQL,
-                    (*row, encode_strings(draft.source_ids), now()),
-                )
+                texts = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
+                connection.execute(INSERT_SQL, (*texts, encode_strings(draft.source_ids), now()))
                 known.update(draft.source_ids)
                 n_new += 1
     return n_new
@@ -196,7 +193,6 @@ def _is_taken_from(text: str, source: str) -> bool:
 
 
 def _source_questions(archive: Archive, draft: Draft) -> list[Question]:
-    """Return those of a draft's sources that are still there."""
     questions = archive.view().get_questions(draft.source_ids)
     return [questions[id] for id in draft.source_ids if id in questions]
 
@@ -261,83 +257,56 @@ def _draft_from_row(row: Sequence[object]) -> Draft:
 BATCH_SIZE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class DraftImport:
-    """The conversations to import. source: the reader's file information. source_name: None for the reader's."""
-
-    reader: str
-    paths: Sequence[Path]
-    source: RecordSource
-    threads: Iterator[LocatedThread]
-    source_name: str | None = None
-    strict: bool = False
-
-
-def import_drafts(archive: Archive, request: DraftImport, *, dry_run: bool = False) -> ArchiveSummary:
+def import_drafts(
+    archive: Archive,
+    reader: str,
+    paths: Sequence[Path],
+    source: RecordSource,
+    threads: Iterator[LocatedThread],
+    *,
+    source_name: str | None = None,
+    strict: bool = False,
+    dry_run: bool = False,
+) -> ArchiveSummary:
     """Store a draft for each conversation; return a summary of the archive, with the drafts among `changes`.
 
     A conversation that was imported before is updated, unless its draft has been decided on.
-    dry_run: write nothing. Raises InputError if the rest of a file cannot be read (the drafts before it are stored).
+    source: the reader's information about its files. source_name: None for the reader's name. dry_run: write nothing.
+    Raises InputError if the rest of a file cannot be read (the drafts before it are stored).
     """
-    first = list(islice(request.threads, 1))  # the reader knows the source's name after the first record
-    name = request.source_name or str(request.source.facts.get("name") or request.reader)
-    request = replace(request, threads=chain(first, request.threads))
+    first = list(islice(threads, 1))  # the reader knows the source's name after the first record
+    name = check_source_name(source_name or str(source.facts.get("name") or reader))
+    sink = ArchiveSink(archive, reader, ", ".join(map(str, paths)))
+    counts = dict.fromkeys(VERBS, 0)
     with RejectLog(None if dry_run else archive.path / REJECTS_FILE) as rejects:
-        return _DraftPass(archive, request, check_source_name(name), rejects, is_dry_run=dry_run).run()
 
+        def finish(finished: bool) -> None:
+            if not dry_run:
+                sink.finish(rejects.count, source.notes, finished=finished)
 
-class _DraftPass:
-    """Writes conversations in batches, each in one transaction, which a dry run rolls back."""
-
-    def __init__(
-        self, archive: Archive, request: DraftImport, name: str, rejects: RejectLog, *, is_dry_run: bool
-    ) -> None:
-        self._archive, self._request, self._rejects, self._is_dry_run = archive, request, rejects, is_dry_run
-        self._source = plan_source(archive, name)
-        self._sink = ArchiveSink(archive, request.reader, ", ".join(map(str, request.paths)))
-        self._counts = dict.fromkeys(VERBS, 0)
-
-    def run(self) -> ArchiveSummary:
-        """Write everything; after an input error, everything before the error is written."""
-        if not self._is_dry_run:
-            self._sink.begin(self._source)
+        if not dry_run:
+            sink.begin(plan_source(archive, name))
         try:
-            self._write_all()
+            for batch in chunks_before_error(_select_threads(chain(first, threads), rejects, strict), BATCH_SIZE):
+                with (read_transaction if dry_run else write_transaction)(archive):
+                    for thread in batch:
+                        counts[put_thread(archive, f"{name}/{thread.id}", thread)] += 1
         except InputError as error:
-            self._finish(finished=False)
-            written = self._counts["added"] + self._counts["updated"]
+            finish(False)
+            written = counts["added"] + counts["updated"]
             kept = f"; kept the {format_count(written, 'draft')} before it" if written else ""
             raise InputError(f"{error}{kept}") from None
-        self._finish(finished=True)
-        notes = dict(self._request.source.notes)
-        summary = replace(summarise_archive(self._archive), rejected=self._rejects.count, notes=notes)
-        return replace(summary, source=self._source.name, changes={"drafts": self._counts})
+        finish(True)
+        summary = replace(summarise_archive(archive), rejected=rejects.count, notes=dict(source.notes))
+    return replace(summary, source=name, changes={"drafts": counts})
 
-    def _write_all(self) -> None:
-        batch: list[ThreadDraft] = []
-        try:
-            for record, _ in self._request.threads:
-                if isinstance(record, ThreadDraft):
-                    batch.append(record)
-                else:
-                    self._reject(record)
-                if len(batch) == BATCH_SIZE:
-                    full, batch = batch, []
-                    self._write(full)
-        finally:
-            self._write(batch)
 
-    def _write(self, batch: Sequence[ThreadDraft]) -> None:
-        transaction = read_transaction if self._is_dry_run else write_transaction
-        with transaction(self._archive):
-            for thread in batch:
-                self._counts[put_thread(self._archive, f"{self._source.name}/{thread.id}", thread)] += 1
-
-    def _reject(self, row: RejectedRow) -> None:
-        self._rejects.add(row)
-        if self._request.strict:
-            raise InputError(f"{row.path}, line {row.line}: {row.reason}; --strict stops at the first such row")
-
-    def _finish(self, finished: bool) -> None:
-        if not self._is_dry_run:
-            self._sink.finish(self._rejects.count, self._request.source.notes, finished=finished)
+def _select_threads(threads: Iterable[LocatedThread], rejects: RejectLog, strict: bool) -> Iterator[ThreadDraft]:
+    """Yield the conversations; add other rows to `rejects`. Raises InputError at the first of these if `strict`."""
+    for record, _ in threads:
+        if isinstance(record, ThreadDraft):
+            yield record
+            continue
+        rejects.add(record)
+        if strict:
+            rejects.require_none()

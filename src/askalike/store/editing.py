@@ -117,13 +117,8 @@ def delete_link(archive: Archive, link: Link) -> bool:
 
 def insert_link_row(connection: sqlite3.Connection, link: Link) -> bool:
     """Add a link within the caller's transaction; return whether it is new."""
-    row = (link.source, link.target, link.kind, link.created_at)
-    return (
-        connection.execute(
-            "INSERT OR IGNORE INTO links (source, target, kind, created_at) VALUES (?, ?, ?, ?)", row
-        ).rowcount
-        > 0
-    )
+    sql = "INSERT OR IGNORE INTO links (source, target, kind, created_at) VALUES (?, ?, ?, ?)"
+    return connection.execute(sql, (link.source, link.target, link.kind, link.created_at)).rowcount > 0
 
 
 def delete_link_row(connection: sqlite3.Connection, link: Link) -> bool:

@@ -6,7 +6,6 @@ Some of it is held out: it is never used for training, so that rankers can be co
 import csv
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,21 +36,15 @@ POSITIVE_VERDICTS = ("accept", "accepted")
 
 
 class PairVerdict(NamedTuple):
-    """A verdict on a pair: the query, the id of a question of the archive, and whether it asks the same."""
+    """A verdict on a pair: the query, the id of a question of the archive, and whether it asks the same.
+
+    verdict: the word of one person; "" for the majority, which is positive if more were positive than negative.
+    """
 
     query: Question
     document_id: str
     relevant: bool
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedPair:
-    """The majority of all verdicts on a pair: `relevant` if more were positive than negative."""
-
-    query: Question
-    document_id: str
-    relevant: bool
+    verdict: str = ""
 
 
 def read_verdicts(database: Database, include_decisions: bool = True) -> Iterator[PairVerdict]:
@@ -64,7 +57,7 @@ def read_verdicts(database: Database, include_decisions: bool = True) -> Iterato
             yield PairVerdict(Question(id, title, body, created_at=at), document, verdict in POSITIVE_VERDICTS, verdict)
 
 
-def judged_pairs(database: Database, before: str | None = None) -> list[JudgedPair]:
+def judged_pairs(database: Database, before: str | None = None) -> list[PairVerdict]:
     """Return the pairs with a majority of positive, or of negative, verdicts of users; ties are left out.
 
     before: only verdicts before this date count.
@@ -76,7 +69,7 @@ def judged_pairs(database: Database, before: str | None = None) -> list[JudgedPa
             pair = verdict.query.id, verdict.document_id
             votes[pair] = votes.get(pair, 0) + (1 if verdict.relevant else -1)
             queries[verdict.query.id] = verdict.query
-    return [JudgedPair(queries[query], document, sum_ > 0) for (query, document), sum_ in votes.items() if sum_]
+    return [PairVerdict(queries[query], document, sum_ > 0) for (query, document), sum_ in votes.items() if sum_]
 
 
 def is_held_out(document_id: str) -> bool:
@@ -84,7 +77,7 @@ def is_held_out(document_id: str) -> bool:
     return hashlib.blake2b(document_id.encode(), digest_size=1).digest()[0] % HELD_OUT_ONE_IN == 0
 
 
-def training_pairs_from_feedback(database: Database, before: str | None = None) -> list[JudgedPair]:
+def training_pairs_from_feedback(database: Database, before: str | None = None) -> list[PairVerdict]:
     """Return the judged pairs for training: those without held-out queries."""
     return [pair for pair, held_out in _mark_held_out(judged_pairs(database, before)) if not held_out]
 
@@ -138,7 +131,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
     return rows
 
 
-def _mark_held_out(pairs: Iterable[JudgedPair]) -> Iterator[tuple[JudgedPair, bool]]:
+def _mark_held_out(pairs: Iterable[PairVerdict]) -> Iterator[tuple[PairVerdict, bool]]:
     """Yield each pair with whether its query is held out, which it is if one of its relevant questions is."""
     listed = list(pairs)
     held_out = {pair.query.id for pair in listed if pair.relevant and is_held_out(pair.document_id)}

@@ -1,21 +1,32 @@
-"""One pass over the records of an import, in batches: their sources, their ids in the archive, and their effects."""
+"""One pass over the records of an import, in batches: their sources, their ids, their effects, and where they go."""
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from askalike.core.errors import InputError
+from askalike.core.clock import now
+from askalike.core.iteration import chunks_before_error
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
-from askalike.store.comparison import BatchRecord, Difference
-from askalike.store.database import Database
+from askalike.store.archive import Archive
+from askalike.store.comparison import BatchRecord, Difference, compare_batch
+from askalike.store.database import Database, FirstTextStore, execute, fetch_int
 from askalike.store.import_report import ImportCounts, RejectLog
-from askalike.store.records import StoredRecord, check_numbers
-from askalike.store.sources import Source, SourceIds, id_prefix, import_numbers, plan_source, source_name
-from askalike.store.writer import BATCH_SIZE
+from askalike.store.records import TABLES, RecordTable, StoredRecord, number_problem
+from askalike.store.sources import (
+    Source,
+    SourceIds,
+    add_source,
+    check_source_name,
+    id_prefix,
+    import_numbers,
+    plan_source,
+    source_name,
+)
+from askalike.store.writer import BATCH_SIZE, ArchiveWriter
 
 
 class RecordSource(Protocol):
@@ -27,38 +38,119 @@ class RecordSource(Protocol):
     source_prefixes: Mapping[str, str] | None
 
 
-class ImportSink(Protocol):
-    """The destination of an import's batches."""
+class ArchiveSink:
+    """Writes batches, each in one transaction. The import of each source has its own row in `imports`."""
+
+    def __init__(self, archive: Archive, reader: str, paths: str) -> None:
+        self._archive, self._reader, self._paths = archive, reader, paths
+        self._numbers: dict[str | None, int] = {}
+        self._differences: list[Difference] = []
+        self._writer = ArchiveWriter(archive._connection, self._differences.append)
 
     def begin(self, source: Source) -> int:
-        """Return the number of the import from a source; repeated calls return the same number."""
+        """Return the number of the import from a source, and record its beginning."""
+        if source.name not in self._numbers:
+            number = None if source.name is None else add_source(self._archive, source.name, source.prefix)
+            sql = "INSERT INTO imports (reader, paths, started_at, source_number) VALUES (?, ?, ?, ?)"
+            values = (self._reader, self._paths, now(), number)
+            self._numbers[source.name] = execute(self._archive, sql, *values).lastrowid or 0
+        return self._numbers[source.name]
 
     def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
-        """Take a batch; return its effect on each table."""
+        """Commit a batch; return its effect on each table."""
+        self._differences.clear()
+        for record in batch:
+            self._writer.put(*record)
+        self._writer.flush()
+        return tuple(self._differences)
+
+    def finish(self, rejected: int, notes: Mapping[str, int], *, finished: bool) -> None:
+        """Record the end of all imports begun: finished, or interrupted by an error."""
+        sql = "UPDATE imports SET finished_at = ?, rejected_count = ?, notes = ? WHERE number = ?"
+        text = json.dumps(dict(notes), ensure_ascii=False)
+        for number in self._numbers.values():
+            execute(self._archive, sql, now() if finished else None, rejected, text, number)
+
+    def count_questions(self) -> int:
+        """Return the number of questions of the archive from these imports."""
+        sql = "SELECT COUNT(*) FROM questions WHERE import_number = ?"
+        return sum(fetch_int(self._archive, sql, number) for number in self._numbers.values())
+
+
+class PlanSink:
+    """Compares batches with the archive without writing. The keys of earlier batches are kept on disk."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._connection = archive._connection
+        self._first_records = FirstTextStore()
+        self._count = 0
+        self._numbers: dict[Source, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._first_records.__exit__()
+
+    def begin(self, source: Source) -> int:
+        """Return a number that no import has."""
+        return self._numbers.setdefault(source, -1 - len(self._numbers))
+
+    def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
+        """Return the effect that a batch would have on each table."""
+        repeated: list[tuple[RecordTable, BatchRecord]] = []
+        new_keys = []
+        for batch_record in batch:
+            table = TABLES[type(batch_record.record)]
+            key = "\n".join((table.name, *table.key_of(batch_record.record)))
+            self._count += 1
+            if self._first_records.get_or_add(key, str(self._count)) == str(self._count):
+                new_keys.append(batch_record)
+            elif table.is_document:
+                repeated.append((table, batch_record))
+        differences = {difference.table.name: difference for difference in compare_batch(self._connection, new_keys)}
+        for table, batch_record in repeated:
+            differences.setdefault(table.name, Difference(table)).repeated.append(batch_record)
+        return list(differences.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """The files of an import, and its options.
+
+    open_records: opens the files on each call; returns the reader's information about them, and their records.
+    source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
+    confirmed: whether the import may change any number of records. continues: whether it continues an import of
+    several sources, whose rejected rows are kept.
+    """
+
+    reader: str
+    paths: Sequence[Path]
+    open_records: Callable[[], tuple[RecordSource, Iterator[LocatedRecord]]]
+    language: str | None = None
+    strict: bool = False
+    source_name: str | None = None
+    prune: bool = False
+    confirmed: bool = False
+    continues: bool = False
 
 
 class OpenedFiles:
     """The files of an import after the first record is read, when the reader's information about the whole is known."""
 
-    def __init__(
-        self,
-        reader: str,
-        paths: Sequence[Path],
-        source: RecordSource,
-        records: Iterator[LocatedRecord],
-        *,
-        given_name: str | None,
-    ) -> None:
+    def __init__(self, request: ImportRequest) -> None:
+        self.request = request
+        given_name = check_source_name(request.source_name) if request.source_name is not None else None
+        self.source, records = request.open_records()
         first = next(records, None)
-        self.source = source
         self.records: Iterable[LocatedRecord] = chain([first], records) if first else ()
-        self.paths_text = ", ".join(map(str, paths))
-        resolved = ", ".join(str(path.resolve()) for path in paths)
-        path_name = source_name(reader, resolved)
-        self.name = given_name or str(source.facts.get("name") or path_name)
-        self.is_named_by_path = not given_name and self.name == path_name and not source.is_follow_up
+        self.paths_text = ", ".join(map(str, request.paths))
+        resolved = ", ".join(str(path.resolve()) for path in request.paths)
+        path_name = source_name(request.reader, resolved)
+        self.name = given_name or str(self.source.facts.get("name") or path_name)
+        self.is_named_by_path = not given_name and self.name == path_name and not self.source.is_follow_up
         """Whether the files may belong to another source whose files have the same name."""
-        self._prefixes = source.source_prefixes if given_name is None else None
+        self._prefixes = self.source.source_prefixes if given_name is None else None
         """Source → prefix if records have individual sources, as in an exported archive; else None."""
 
     def main_source(self, database: Database) -> Source:
@@ -83,43 +175,34 @@ class ImportPass:
     """Processes the records of an import in batches: assigns their ids in the archive, and counts their effects."""
 
     def __init__(
-        self, database: Database, files: OpenedFiles, sink: ImportSink, rejects: RejectLog, *, strict: bool
+        self, database: Database, files: OpenedFiles, sink: ArchiveSink | PlanSink, rejects: RejectLog
     ) -> None:
         self.files, self.rejects = files, rejects
         self.counts: dict[Source, ImportCounts] = {}
         self.question_count = 0
-        self._database, self._sink, self._strict = database, sink, strict
+        self._database, self._sink = database, sink
         self._sources: dict[str | None, Source] = {}
         self._ids: dict[Source, SourceIds] = {}
 
     def run(self, records: Iterable[LocatedRecord]) -> None:
         """Process all records. After an InputError of the reader, the records before it are processed, then it is
         raised."""
-        batch: list[tuple[StoredRecord, Place]] = []
-        try:
-            for record, place in records:
-                if isinstance(record, RejectedRow):
-                    self.rejects.add(record)
-                    self._stop_if_strict()
-                    continue
-                if self._is_left_out(record):
-                    self.files.source.notes["links of a question to itself left out"] += 1
-                    continue
-                try:
-                    check_numbers(record)
-                except ValueError as error:
-                    self._reject(record, place, str(error))
-                    self._stop_if_strict()
-                    continue
-                self.question_count += isinstance(record, Question | EvaluationQuery)
-                batch.append((record, place))
-                if len(batch) == BATCH_SIZE:
-                    full, batch = batch, []
-                    self._take(full)
-        except InputError:
+        for batch in chunks_before_error(self._select(records), BATCH_SIZE):
             self._take(batch)
-            raise
-        self._take(batch)
+
+    def _select(self, records: Iterable[LocatedRecord]) -> Iterator[tuple[StoredRecord, Place]]:
+        """Yield the records to store. Raises InputError at the first rejected one of a strict import."""
+        for record, place in records:
+            if isinstance(record, RejectedRow):
+                self.rejects.add(record)
+            elif self._is_left_out(record):
+                self.files.source.notes["links of a question to itself left out"] += 1
+            elif problem := number_problem(record):
+                self._reject(record, place, problem)
+            else:
+                self.question_count += isinstance(record, Question | EvaluationQuery)
+                yield record, place
+            self._stop_if_strict()
 
     def _is_left_out(self, record: StoredRecord) -> bool:
         """Return whether to skip a link of a question to itself; an exported archive is read back unchanged."""
@@ -162,7 +245,6 @@ class ImportPass:
         return self._sources[place.source]
 
     def _note_corrections(self, difference: Difference) -> None:
-        """Add notes to the import's summary on manually corrected texts."""
         kind, notes = difference.table.name, self.files.source.notes
         if kept := difference.kept_corrections:
             notes[f"{kind} that keep what was corrected here, as the source says what it said then"] += kept
@@ -182,5 +264,5 @@ class ImportPass:
         self.rejects.add(RejectedRow(place.path, place.line, reason, row))
 
     def _stop_if_strict(self) -> None:
-        if self._strict and (first := self.rejects.first):
-            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
+        if self.files.request.strict:
+            self.rejects.require_none()

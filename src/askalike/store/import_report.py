@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from askalike.core.counts import format_count
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, InputError
 from askalike.core.types import RejectedRow
 from askalike.store.comparison import Difference
 from askalike.store.records import TABLES
@@ -15,40 +15,34 @@ from askalike.store.records import TABLES
 VERBS = ("added", "updated", "unchanged", "removed")
 
 
-@dataclass(slots=True)
-class RecordCounts:
-    """Numbers of records of one kind."""
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
+def _no_changes() -> dict[str, dict[str, int]]:
+    """Return 0 for each table and verb."""
+    return {table.name: dict.fromkeys(VERBS, 0) for table in TABLES.values()}
 
 
 @dataclass(slots=True)
 class ImportCounts:
     """The counts of one import from one source.
 
-    earlier_imports: the numbers of that source's imports before this one. by_table: table → its counts.
+    earlier_imports: the numbers of that source's imports before this one. by_table: table → verb → count.
     matched: table → the number of rows of earlier imports that are in this one again. text_changes: the number of these
     questions and answers whose text changes.
     """
 
     earlier_imports: frozenset[int]
-    by_table: dict[str, RecordCounts] = field(default_factory=lambda: {t.name: RecordCounts() for t in TABLES.values()})
+    by_table: dict[str, dict[str, int]] = field(default_factory=_no_changes)
     matched: dict[str, int] = field(default_factory=lambda: {t.name: 0 for t in TABLES.values()})
     text_changes: int = 0
 
     def add(self, difference: Difference, import_number: int) -> None:
         """Count the effects of writing a batch into one table, for the records of one import."""
         name, counts = difference.table.name, self.by_table[difference.table.name]
-        counts.added += sum(r.import_number == import_number for r in difference.new)
+        counts["added"] += sum(r.import_number == import_number for r in difference.new)
         for is_changed, rows in ((True, difference.changed), (False, difference.unchanged)):
             for record, row in rows:
                 if record.import_number != import_number or row.import_number == import_number:
                     continue
-                counts.updated += is_changed
-                counts.unchanged += not is_changed
+                counts["updated" if is_changed else "unchanged"] += 1
                 if row.import_number in self.earlier_imports:
                     self.matched[name] += 1
                     self.text_changes += is_changed and difference.has_other_text(record, row)
@@ -63,14 +57,9 @@ def describe_counts(by_table: Mapping[str, Mapping[str, int]]) -> str:
     return "; ".join(parts)
 
 
-def sum_counts(counts: Iterable[ImportCounts]) -> dict[str, dict[str, int]]:
-    """Return the summed counts of several imports, by table and verb, without empty tables."""
-    return sum_changes({name: asdict(numbers) for name, numbers in one.by_table.items()} for one in counts)
-
-
 def sum_changes(changes: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
     """Return summed counts by table and verb, without empty tables."""
-    totals = {table.name: dict.fromkeys(VERBS, 0) for table in TABLES.values()}
+    totals = _no_changes()
     for by_table in changes:
         for name, numbers in by_table.items():
             for verb, number in numbers.items():
@@ -113,6 +102,11 @@ class RejectLog:
         line = json.dumps(fields, ensure_ascii=False) + "\n"
         if path := self._path:
             self._run_checked(lambda: self._open_file(path).write(line))
+
+    def require_none(self) -> None:
+        """Raise InputError with the first rejected row, if there is one."""
+        if first := self.first:
+            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
 
     def _open_file(self, path: Path) -> IO[str]:
         if self._file is None:

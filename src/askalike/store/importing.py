@@ -8,54 +8,30 @@ repeating the import completes it.
 """
 
 import fcntl
+import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import lock_folder
-from askalike.core.types import LocatedRecord
 from askalike.store.archive import Archive, make_directory
-from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
-from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
-from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_counts
-from askalike.store.import_sinks import ArchiveSink, PlanSink, count_missing, prune_source
+from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
+from askalike.store.editing import delete_answers
+from askalike.store.import_pass import ArchiveSink, ImportPass, ImportRequest, OpenedFiles, PlanSink
+from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_changes
 from askalike.store.languages import LanguageAssigner
-from askalike.store.sources import check_source_name, count_records, has_records
+from askalike.store.records import TABLES
+from askalike.store.sources import count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
+from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """The files of an import, and its options.
-
-    open_records: opens the files on each call; returns the reader's information about them, and their records.
-    source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
-    confirmed: whether the import may change any number of records. continues: whether it continues an import of
-    several sources, whose rejected rows are kept.
-    """
-
-    reader: str
-    paths: Sequence[Path]
-    open_records: Callable[[], tuple[RecordSource, Iterator[LocatedRecord]]]
-    language: str | None = None
-    strict: bool = False
-    source_name: str | None = None
-    prune: bool = False
-    confirmed: bool = False
-    continues: bool = False
-
-    def open_files(self) -> OpenedFiles:
-        """Open the files and read their first record."""
-        name = check_source_name(self.source_name) if self.source_name is not None else None
-        return OpenedFiles(self.reader, self.paths, *self.open_records(), given_name=name)
 
 
 @contextmanager
@@ -95,12 +71,12 @@ def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     at all, and with `strict` at the first rejected row; ArchiveError if the archive cannot be written, or if an
     unconfirmed import would change too much.
     """
-    files = request.open_files()
+    files = OpenedFiles(request)
     if not request.confirmed and any(has_records(archive, source) for source in files.plan_sources(archive)):
-        _refuse_large_changes(archive, request, _plan(archive, request, files))
-        files = request.open_files()
+        _refuse_large_changes(archive, _plan(archive, files))
+        files = OpenedFiles(request)
     with RejectLog(archive.path / REJECTS_FILE, keep=request.continues) as rejects:
-        return _ArchiveImport(archive, request, files, rejects).run()
+        return _write_all(archive, files, rejects)
 
 
 def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
@@ -108,43 +84,43 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
 
     Raises InputError for unreadable input, and with `strict` at the first rejected row.
     """
-    plan = _plan(archive, request, request.open_files())
+    plan = _plan(archive, OpenedFiles(request))
     summary = summarise_archive(archive)
     for source, counts in plan.counts.items():
         if request.prune:
             for name, records in counts.by_table.items():
-                records.removed = count_records(archive, source, name) - counts.matched[name]
+                records["removed"] = count_records(archive, source, name) - counts.matched[name]
     return replace(
         summary,
         rejected=plan.rejects.count,
         notes=dict(plan.files.source.notes),
         source=plan.files.name,
-        changes=sum_counts(plan.counts.values()),
+        changes=sum_changes(counts.by_table for counts in plan.counts.values()),
     )
 
 
-def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> ImportPass:
-    """Read all files and compare them with the archive."""
-    languages = LanguageAssigner(archive, files.source.facts, request.language, is_plan=True)
+def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
+    languages = LanguageAssigner(archive, files.source.facts, files.request.language, is_plan=True)
     with RejectLog(None) as rejects, PlanSink(archive) as sink, storage_errors(archive.path):
-        plan = ImportPass(archive, files, sink, rejects, strict=request.strict)
+        plan = ImportPass(archive, files, sink, rejects)
         plan.run(languages.assign_languages(files.records))
     return plan
 
 
-def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
+def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
     """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records.
 
     Files identified only by their name may have other content: for these it is a tenth of the records that recur.
     """
+    prune = plan.files.request.prune
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
-    if request.prune and plan.rejects.count:
+    if prune and plan.rejects.count:
         problem = f"{format_count(plan.rejects.count, 'row')} cannot be taken, and --prune would remove what they held"
         raise ArchiveError(f"{archive.path}: {problem}; {advice}")
     for source, counts in plan.counts.items():
         total = sum(count_records(archive, source, name) for name in ("questions", "answers"))
         matched = counts.matched["questions"] + counts.matched["answers"]
-        removed = total - matched if request.prune else 0
+        removed = total - matched if prune else 0
         compared, which = (matched, " that it has again") if plan.files.is_named_by_path else (total, "")
         if counts.text_changes + removed > MAX_CHANGED_SHARE * compared:
             documents = f"{counts.text_changes:,} of the {compared:,} questions and answers of {source.name!r}{which}"
@@ -153,71 +129,57 @@ def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: Import
             raise ArchiveError(f"{archive.path}: the import {problem}, which is more than a tenth; {advice}")
 
 
-class _ArchiveImport:
-    """An import that writes records, rejected rows, removals, and its rows in `imports`."""
+def _write_all(archive: Archive, files: OpenedFiles, rejects: RejectLog) -> ArchiveSummary:
+    """Write records, removals, metadata and rows in `imports`; after an input error, all records before the error."""
+    request = files.request
+    sink = ArchiveSink(archive, request.reader, files.paths_text)
+    importing = ImportPass(archive, files, sink, rejects)
+    languages = LanguageAssigner(archive, files.source.facts, request.language)
 
-    def __init__(self, archive: Archive, request: ImportRequest, files: OpenedFiles, rejects: RejectLog) -> None:
-        self._archive, self._request, self._files, self._rejects = archive, request, files, rejects
-        self._sink = ArchiveSink(archive, request.reader, files.paths_text)
-        self._pass = ImportPass(archive, files, self._sink, rejects, strict=request.strict)
-        self._languages = LanguageAssigner(archive, files.source.facts, request.language)
+    def finish(finished: bool) -> None:
+        languages.store_languages()
+        sink.finish(rejects.count, files.source.notes, finished=finished)
 
-    def run(self) -> ArchiveSummary:
-        """Write everything; after an input error, everything before the error is written."""
-        self._sink.begin(self._files.main_source(self._archive))
-        try:
-            with storage_errors(self._archive.path):
-                self._pass.run(self._languages.assign_languages(self._files.records))
-        except InputError as error:
-            self._finish(finished=False)
-            self._languages.store_languages()
-            written = self._sink.count_questions()
-            raise InputError(
-                f"{error}; kept the {format_count(written, 'question')} before it" if written else str(error)
-            ) from None
-        self._refuse_if_empty()
-        self._remove_missing()
-        self._languages.store_languages()
-        self._store_facts()
-        self._finish(finished=True)
-        changes = sum_counts(self._pass.counts.values())
-        return replace(summarise_archive(self._archive), source=self._files.name, changes=changes)
+    sink.begin(files.main_source(archive))
+    try:
+        with storage_errors(archive.path):
+            importing.run(languages.assign_languages(files.records))
+    except InputError as error:
+        finish(False)
+        written = sink.count_questions()
+        kept = f"; kept the {format_count(written, 'question')} before it" if written else ""
+        raise InputError(f"{error}{kept}") from None
+    has_read = importing.question_count or files.source.is_follow_up  # a follow-up may have no changes
+    if not (has_read and fetch_int(archive, "SELECT EXISTS (SELECT 1 FROM questions)")):
+        finish(False)
+        reason = f"is it what the reader {request.reader} expects?"
+        if first := rejects.first:
+            reason = f"no row was taken ({rejects.count:,} rejected), line {first.line}: {first.reason}"
+        raise InputError(f"{files.paths_text}: no question in it; {reason}")
+    for source, counts in importing.counts.items():
+        if request.prune:
+            prune_source(archive, counts)
+        elif not files.source.is_follow_up:
+            _note_missing(archive, files, source.name or files.name, counts)
+    _store_facts(archive, files)
+    finish(True)
+    changes = sum_changes(counts.by_table for counts in importing.counts.values())
+    return replace(summarise_archive(archive), source=files.name, changes=changes)
 
-    def _refuse_if_empty(self) -> None:
-        has_read = self._pass.question_count or self._files.source.is_follow_up  # a follow-up may have no changes
-        if has_read and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
-            return
-        self._finish(finished=False)
-        self._languages.store_languages()
-        reason = f"is it what the reader {self._request.reader} expects?"
-        if first := self._rejects.first:
-            reason = f"no row was taken ({self._rejects.count:,} rejected), line {first.line}: {first.reason}"
-        raise InputError(f"{self._files.paths_text}: no question in it; {reason}")
 
-    def _remove_missing(self) -> None:
-        """Remove records that the sources no longer have, or note their number."""
-        for source, counts in self._pass.counts.items():
-            if self._request.prune:
-                prune_source(self._archive, counts)
-            elif not self._files.source.is_follow_up:
-                self._note_missing(source.name or self._files.name, counts)
+def _note_missing(archive: Archive, files: OpenedFiles, name: str, counts: ImportCounts) -> None:
+    for table in ("questions", "answers"):
+        if missing := count_missing(archive, counts, table):
+            absent = f"{table} that {name} brought earlier and that are not in these files"
+            files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
 
-    def _note_missing(self, name: str, counts: ImportCounts) -> None:
-        """Note the number of a source's earlier questions and answers that are missing now."""
-        for table in ("questions", "answers"):
-            if missing := count_missing(self._archive, counts, table):
-                absent = f"{table} that {name} brought earlier and that are not in these files"
-                self._files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
 
-    def _store_facts(self) -> None:
-        """Store the reader's metadata, without replacing the archive's."""
-        facts = {name: value for name, value in self._files.source.facts.items() if value and name != "language"}
-        facts |= {"reader": self._request.reader, "source": self._files.paths_text}
-        existing = self._archive.meta
-        self._archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
-
-    def _finish(self, finished: bool) -> None:
-        self._sink.finish(self._rejects.count, self._files.source.notes, finished=finished)
+def _store_facts(archive: Archive, files: OpenedFiles) -> None:
+    """Store the reader's metadata, without replacing the archive's."""
+    facts = {name: value for name, value in files.source.facts.items() if value and name != "language"}
+    facts |= {"reader": files.request.reader, "source": files.paths_text}
+    existing = archive.meta
+    archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 
 
 def _is_last_import(lock: int) -> bool:
@@ -247,3 +209,38 @@ def _remove_created_files(directory: Path, existing: Collection[Path] | None) ->
             (directory / name).unlink(missing_ok=True)
     if existing is None:
         directory.rmdir()
+
+
+EARLIER_SQL = f"import_number {IN_JSON_SQL}"
+"""SQL condition: the row was last imported by an earlier import, and so is not in the current one."""
+
+
+def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
+    """Return the number of rows of a table from earlier imports of a source that are not in this one."""
+    return fetch_int(archive, f"SELECT COUNT(*) FROM {table} WHERE {EARLIER_SQL}", _earlier(counts))
+
+
+def prune_source(archive: Archive, counts: ImportCounts) -> None:
+    """Remove records from earlier imports of a source that are not in this one; questions with answers and links."""
+    before = {name: count_missing(archive, counts, name) for name in counts.by_table}
+    for ids in _missing_ids(archive, counts, "questions"):
+        archive.delete(ids)
+    for ids in _missing_ids(archive, counts, "answers"):
+        delete_answers(archive, ids)
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        for table in TABLES.values():
+            if not table.is_document:
+                archive._connection.execute(f"DELETE FROM {table.name} WHERE {EARLIER_SQL}", (_earlier(counts),))
+    for name, records in counts.by_table.items():
+        records["removed"] = before[name]
+
+
+def _missing_ids(archive: Archive, counts: ImportCounts, table: str) -> Iterator[list[str]]:
+    """Yield ids of rows to remove, until there are none."""
+    sql = f"SELECT id FROM {table} WHERE {EARLIER_SQL} LIMIT {BATCH_SIZE}"
+    while ids := [id for (id,) in archive._connection.execute(sql, (_earlier(counts),))]:
+        yield ids
+
+
+def _earlier(counts: ImportCounts) -> str:
+    return json.dumps(sorted(counts.earlier_imports))

@@ -51,6 +51,5 @@ class PointInTimeArchive:
         self._date = date
 
     def _rows_since_last_date(self, table: str, columns: Sequence[str], date: str, change: int) -> Iterable[Any]:
-        """Return the rows created from the last date on and before this one."""
         sql = f"SELECT {', '.join(columns)} FROM {table} WHERE created_at >= ?2 AND created_at < ?3 AND ?1 IS NOT NULL"
         return self._source.execute(sql, (change, self._date, date))

@@ -42,12 +42,13 @@ class RecordTable(NamedTuple):
     """The columns that count as a changed text: the row's text, and its question id."""
 
 
-def check_numbers(record: Any) -> None:
-    """Raise ValueError for a record with a number that SQLite cannot hold."""
+def number_problem(record: Any) -> str | None:
+    """Return what is wrong with a number of a record that SQLite cannot hold; None if it can hold all."""
     for name in NUMBERS[type(record)]:
         number = getattr(record, name)
         if number is not None and not MIN_NUMBER <= number <= MAX_NUMBER:
-            raise ValueError(f"{name}: the number is too large; expected one from {MIN_NUMBER} to {MAX_NUMBER}")
+            return f"{name}: the number is too large; expected one from {MIN_NUMBER} to {MAX_NUMBER}"
+    return None
 
 
 def question_row(q: Question) -> Row:
@@ -115,10 +116,8 @@ def check_record(record: object) -> None:
     for name, expected, is_right in _field_checks()[kind]:
         if not is_right(value := getattr(record, name)):
             raise InputError(f"{kind.__name__}: {name} is {value!r}; expected {expected}")
-    try:
-        check_numbers(record)
-    except ValueError as error:
-        raise InputError(f"{kind.__name__}: {error}") from None
+    if problem := number_problem(record):
+        raise InputError(f"{kind.__name__}: {problem}")
 
 
 @cache

@@ -7,10 +7,10 @@ records have their own ids in an archive, or these with the source's prefix.
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
@@ -157,8 +157,11 @@ def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterab
 
 def _is_prefix_taken(database: Database, prefix: str) -> bool:
     """Return whether a source has the prefix, or an id of the archive begins with it."""
-    if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM sources WHERE prefix = ?)", prefix):
-        return True
+    of_source = fetch_int(database, "SELECT EXISTS (SELECT 1 FROM sources WHERE prefix = ?)", prefix)
+    return bool(of_source) or _has_prefixed_ids(database, prefix)
+
+
+def _has_prefixed_ids(database: Database, prefix: str) -> bool:
     sql = "SELECT EXISTS (SELECT 1 FROM {} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
     return any(fetch_int(database, sql.format(table), prefix) for table in ("questions", "answers"))
 
@@ -176,6 +179,17 @@ OTHERS_REFERENCES_SQL = """WITH others(number) AS (
     EXISTS (SELECT 1 FROM queries q WHERE q.split IN (SELECT DISTINCT split FROM queries) AND q.id = k.value
         AND q.import_number IN others)"""
 IdMap = Mapping[str, str]
+TEXTS: Mapping[DocumentKind, tuple[type[Question | Answer], Sequence[str]]] = {
+    "questions": (Question, ("title", "body")),
+    "answers": (Answer, ("body",)),
+}
+"""Table → its type of record, and the columns in which the same record has the same text."""
+ID_FIELDS: Mapping[type, Mapping[str, DocumentKind]] = {
+    Question: {"id": "questions", "accepted_answer_id": "answers"},
+    Answer: {"id": "answers", "question_id": "questions"},
+    Link: {"source": "questions", "target": "questions"},
+}
+"""Type of record → its fields with an id, and what that is the id of; those of a judgement depend on its type."""
 
 
 class SourceIds:
@@ -194,25 +208,20 @@ class SourceIds:
         """Return the records with their existing or new ids in the archive."""
         if self._is_alone:
             return records
-        question_texts = {r.id: (r.title, r.body) for r in reversed(records) if isinstance(r, Question)}
-        answer_texts = {r.id: (r.body,) for r in reversed(records) if isinstance(r, Answer)}
-        question_ids = self._resolve_ids("questions", "title, body", _question_ids(records), question_texts)
-        answer_ids = self._resolve_ids("answers", "body", _answer_ids(records), answer_texts)
-        if not question_ids and not answer_ids:
-            return records
-        return [_with_ids(r, lambda id: question_ids.get(id, id), lambda id: answer_ids.get(id, id)) for r in records]
+        new_ids = {kind: self._resolve_ids(kind, records) for kind in TEXTS}
+        return [_with_ids(record, new_ids) for record in records] if any(new_ids.values()) else records
 
-    def _resolve_ids(
-        self, table: str, text_columns: str, ids: Iterable[str], texts: Mapping[str, tuple[str, ...]]
-    ) -> IdMap:
-        """Map the ids that get the prefix to the prefixed ids."""
+    def _resolve_ids(self, table: DocumentKind, records: Sequence[StoredRecord]) -> IdMap:
+        """Map the ids of questions (or answers) that get the prefix to the prefixed ids."""
+        record_type, columns = TEXTS[table]
+        texts = {r.id: tuple(getattr(r, c) for c in columns) for r in reversed(records) if isinstance(r, record_type)}
         execute, number = self._database._connection.execute, self._source.number
-        wanted = json.dumps(list(dict.fromkeys(ids)))
+        wanted = json.dumps(list(dict.fromkeys(_ids_in(records, table))))
         own = execute(OWN_PREFIXED_SQL.format(table=table), (wanted, self._source.prefix, number))
         prefixed = {id for (id,) in own}
         if number is None:  # records written in the archive refer to records of all sources
             wanted = json.dumps(list(texts))
-        for id, is_local, *text in execute(OTHERS_SQL.format(table=table, text=text_columns), (wanted, number)):
+        for id, is_local, *text in execute(OTHERS_SQL.format(table=table, text=", ".join(columns)), (wanted, number)):
             if not is_local or texts.get(id) != tuple(text):
                 prefixed.add(id)
         if table == "questions" and number is not None:
@@ -221,51 +230,35 @@ class SourceIds:
 
     def _find_out_if_alone(self) -> bool:
         """Return whether the archive contains only records of this source, all with their own ids."""
-        number, prefix = self._source.number, self._source.prefix
         others = "SELECT EXISTS (SELECT 1 FROM imports WHERE source_number IS NOT ?)"
-        if fetch_int(self._database, others, number):
-            return False
-        local = "SELECT EXISTS (SELECT 1 FROM {0} WHERE import_number IS NULL)"
-        prefixed = "SELECT EXISTS (SELECT 1 FROM {0} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
-        return not any(
-            fetch_int(self._database, local.format(table)) or fetch_int(self._database, prefixed.format(table), prefix)
-            for table in ("questions", "answers")
+        local = "SELECT EXISTS (SELECT 1 FROM {} WHERE import_number IS NULL)"
+        return not (
+            fetch_int(self._database, others, self._source.number)
+            or any(fetch_int(self._database, local.format(table)) for table in ("questions", "answers"))
+            or _has_prefixed_ids(self._database, self._source.prefix)
         )
 
 
-def _question_ids(records: Iterable[StoredRecord]) -> Iterable[str]:
-    for record in records:
-        match record:
-            case Question(id=id) | Answer(question_id=id) | EvaluationQuery(question=Question(id=id)):
-                yield id
-            case Link(source=source, target=target):
-                yield from (source, target)
-            case Judgement(query_id=query, document_id=document, record_type=record_type):
-                yield query
-                if record_type == "questions":
-                    yield document
+def _id_fields(record: Any) -> Mapping[str, DocumentKind]:
+    """Return the fields of a record with ids of questions, and of answers."""
+    if isinstance(record, Judgement):
+        return {"query_id": "questions", "document_id": record.record_type}
+    return ID_FIELDS[type(record)]
 
 
-def _answer_ids(records: Iterable[StoredRecord]) -> Iterable[str]:
+def _ids_in(records: Iterable[StoredRecord], kind: DocumentKind) -> Iterator[str]:
+    """Yield the ids of questions (or answers) that the records have, or refer to."""
     for record in records:
-        match record:
-            case (
-                Question(accepted_answer_id=str(id)) | Answer(id=id) | Judgement(document_id=id, record_type="answers")
-            ):
+        text = record.question if isinstance(record, EvaluationQuery) else record
+        for field, of in _id_fields(text).items():
+            if of == kind and (id := getattr(text, field)) is not None:
                 yield id
 
 
-def _with_ids(record: StoredRecord, question_id: Callable[[str], str], answer_id: Callable[[str], str]) -> StoredRecord:
-    match record:
-        case Question(accepted_answer_id=accepted):
-            accepted = accepted if accepted is None else answer_id(accepted)
-            return replace(record, id=question_id(record.id), accepted_answer_id=accepted)
-        case Answer():
-            return replace(record, id=answer_id(record.id), question_id=question_id(record.question_id))
-        case Link():
-            return replace(record, source=question_id(record.source), target=question_id(record.target))
-        case EvaluationQuery(question=question):
-            return replace(record, question=replace(question, id=question_id(question.id)))
-        case Judgement(document_id=document, record_type=record_type):
-            document = question_id(document) if record_type == "questions" else answer_id(document)
-            return replace(record, query_id=question_id(record.query_id), document_id=document)
+def _with_ids(record: Any, new_ids: Mapping[DocumentKind, IdMap]) -> Any:
+    """Return a record with the new ids of questions and answers."""
+    if isinstance(record, EvaluationQuery):
+        return replace(record, question=_with_ids(record.question, new_ids))
+    ids = ((field, getattr(record, field), new_ids[kind]) for field, kind in _id_fields(record).items())
+    changed = {field: ids_of_kind[id] for field, id, ids_of_kind in ids if id in ids_of_kind}
+    return replace(record, **changed) if changed else record

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -82,25 +82,23 @@ def count_links(database: Database, kind: LinkKind) -> int:
     return fetch_int(database, sql, kind)
 
 
-def count_answered_questions(database: Database) -> int:
-    """Return the number of questions with an answer."""
-    return fetch_int(database, "SELECT COUNT(DISTINCT question_id) FROM answers")
+class ContentCounts(NamedTuple):
+    """Numbers of questions with an answer, of rephrasings and of distinct tags; the dates of the oldest and newest
+    question, None if no question has a date."""
+
+    answered_questions: int
+    rephrasings: int
+    distinct_tags: int
+    first_date: str | None
+    last_date: str | None
 
 
-def count_rephrasings(database: Database) -> int:
-    """Return the total number of rephrasings."""
-    return fetch_int(database, "SELECT SUM(json_array_length(rephrasings)) FROM questions WHERE rephrasings != '[]'")
-
-
-def count_tags(database: Database) -> int:
-    """Return the number of distinct tags."""
-    return fetch_int(database, "SELECT COUNT(DISTINCT tag) FROM question_tags")
-
-
-def date_range(database: Database) -> tuple[str | None, str | None]:
-    """Return the dates of the oldest and of the newest question; None if no question has a date."""
-    first, last = database._connection.execute("SELECT MIN(created_at), MAX(created_at) FROM questions").fetchone()
-    return first, last
+def count_content(database: Database) -> ContentCounts:
+    """Return numbers of the archive's content."""
+    sql = """SELECT (SELECT COUNT(DISTINCT question_id) FROM answers),
+        (SELECT COALESCE(SUM(json_array_length(rephrasings)), 0) FROM questions WHERE rephrasings != '[]'),
+        (SELECT COUNT(DISTINCT tag) FROM question_tags), MIN(created_at), MAX(created_at) FROM questions"""
+    return ContentCounts(*database._connection.execute(sql).fetchone())
 
 
 def count_questions_by(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
+from askalike.core.iteration import chunks
 from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 from askalike.store.database import IN_JSON_SQL, SharedConnection
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
@@ -151,11 +152,6 @@ class View:
         """Return the questions of the archive with the latest dates, latest first."""
         rows = self._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
         return [question_from_row(row) for row in rows]
-
-    def rephrased_questions(self) -> Iterator[Question]:
-        """Yield the questions of the archive with rephrasings, by docid."""
-        for row in self._connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
-            yield question_from_row(row)
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
@@ -368,10 +364,8 @@ class View:
             yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
-        listed = list(keys)
-        for start in range(0, len(listed), CHUNK_ROWS):
-            chunk = json.dumps(listed[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
-            yield from self._connection.read(sql, (chunk, *values))
+        for chunk in chunks(keys, CHUNK_ROWS):
+            yield from self._connection.read(sql, (json.dumps(chunk, default=int), *values))  # of NumPy's integers
 
 
 @dataclass(frozen=True, slots=True)

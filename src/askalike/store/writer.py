@@ -115,7 +115,6 @@ class ArchiveWriter:
         self._connection.executemany("UPDATE questions SET change = ? WHERE id = ?", left)
 
     def _retag(self, difference: Difference, new_docids: Sequence[int]) -> None:
-        """Update the table of tags for new and changed questions."""
         changes: list[tuple[int | None, tuple[str, ...], tuple[str, ...]]]
         changes = [(docid, _tags_of(r), ()) for docid, r in zip(new_docids, difference.new, strict=True)]
         changes += [(row.docid, _tags_of(r), decode_strings(row.values[TAGS_COLUMN])) for r, row in difference.changed]

@@ -71,9 +71,8 @@ class NgramLookup:
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the concatenated rows of all texts, and the start of each text's (one offset more than texts)."""
         with self._lock:
-            cache = self._open_cache()
-            tokens = cache.table.number(texts)
-            kept = ~self._mark_skipped(cache, tokens)
+            cache, tokens, skipped = self._read(texts)
+            kept = ~skipped
             ends = np.concatenate(([0], np.cumsum(kept)))[tokens.ends]
             return self._find_rows(cache, tokens.numbers[kept], ends)
 
@@ -83,27 +82,30 @@ class NgramLookup:
         A word that is skipped in some texts and not in others is listed twice, once without rows.
         """
         with self._lock:
-            cache = self._open_cache()
-            tokens = cache.table.number(texts)
-            keys = 2 * tokens.numbers + self._mark_skipped(cache, tokens)
+            cache, tokens, skipped = self._read(texts)
+            keys = 2 * tokens.numbers + skipped
             distinct, places = number_distinct(keys)
             numbers, kept = distinct >> 1, distinct & 1 == 0
             rows, offsets = self._find_rows(cache, numbers[kept], np.concatenate(([0], np.cumsum(kept))))
             words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
             return KnownWords(words, as_array(cache.forms)[numbers], rows, offsets, tokens._replace(numbers=places))
 
-    def _mark_skipped(self, cache: "_NgramCache", tokens: Tokens) -> NDArray[np.bool_]:
-        """Return whether each token is a function word without rows."""
+    def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
+        """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
+        if len(self._cache.table) > MAX_CACHED_WORDS:
+            self._clear_cache()
+        cache = self._cache
+        tokens = cache.table.number(texts)
         skipped = np.zeros(len(tokens.numbers), np.bool_)
         if self._skips_function_words:
             _mark_function_words(tokens.numbers, tokens.ends, as_array(cache.function_languages), skipped)
-        return skipped
+        return cache, tokens, skipped
 
     def _find_rows(
         self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
-        most = _count_parts(tokens, subword_ends) + 2 * _count_parts(tokens, word_ends)
+        most = _count_rows(tokens, subword_ends, word_ends)
         rows, offsets = np.empty(most, np.int32), np.empty(len(ends), np.int64)
         _make_rows(
             tokens, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
@@ -118,11 +120,6 @@ class NgramLookup:
     def word_row(self, word: str) -> int:
         """Return the row of a lower-case word, if there are rows for words."""
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
-
-    def _open_cache(self) -> "_NgramCache":
-        if len(self._cache.table) > MAX_CACHED_WORDS:
-            self._clear_cache()
-        return self._cache
 
     def _clear_cache(self) -> None:
         counts = self.row_counts
@@ -182,10 +179,12 @@ def _mark_function_words(
 
 
 @compiled()
-def _count_parts(tokens: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
+def _count_rows(tokens: NDArray[np.int64], subword_ends: NDArray[np.int64], word_ends: NDArray[np.int64]) -> int:
+    """Return the number of the tokens' subwords and, at most, of the rows of their words and pairs of words."""
     count = 0
     for i in range(len(tokens)):
-        count += ends[tokens[i] + 1] - ends[tokens[i]]
+        count += subword_ends[tokens[i] + 1] - subword_ends[tokens[i]]
+        count += 2 * (word_ends[tokens[i] + 1] - word_ends[tokens[i]])
     return count
 
 

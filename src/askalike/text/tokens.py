@@ -131,7 +131,17 @@ class TermTable:
     def find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
         """Return, for each text, the words with one of the names, each with its start and end in the text."""
         with self._lock:  # no view of an array may outlive the call, since an array with views cannot grow
-            return self._find(texts, names)
+            tokens = self._number_tokens(texts)
+            ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
+            words, word_ends, wanted = as_array(self._words), as_array(self._word_ends), np.array([*ids], np.int64)
+            out, count = np.empty((0, 4), np.int64), len(tokens.numbers) if ids else 0
+            while count > len(out):  # a token may have many words
+                out = np.empty((count, 4), np.int64)
+                count = _find_words(tokens, words, word_ends, wanted, out)
+        found: list[list[tuple[str, int, int]]] = [[] for _ in texts]
+        for text, word, start, end in out[:count].tolist():
+            found[text].append((ids[word], start, end))
+        return found
 
     def number(self, texts: Sequence[str]) -> NumberedTerms:
         """Return the terms of the texts."""
@@ -151,21 +161,6 @@ class TermTable:
         if self._new:
             self._learn()
         return tokens
-
-    def _find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
-        tokens = self._number_tokens(texts)
-        ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
-        found: list[list[tuple[str, int, int]]] = [[] for _ in texts]
-        if not ids:
-            return found
-        words, word_ends, wanted = as_array(self._words), as_array(self._word_ends), np.array([*ids], np.int64)
-        out, count = np.empty((0, 4), np.int64), len(tokens.numbers)
-        while count > len(out):  # a token may have many words
-            out = np.empty((count, 4), np.int64)
-            count = _find_words(tokens, words, word_ends, wanted, out)
-        for text, word, start, end in out[:count].tolist():
-            found[text].append((ids[word], start, end))
-        return found
 
     def _learn(self) -> None:
         """Find the words of the new tokens as one text, joined by white space."""

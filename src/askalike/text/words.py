@@ -37,6 +37,7 @@ def _complex_script_pattern() -> re.Pattern[str]:
     return re.compile(f"[{_CJK}{_combining_marks()}]")
 
 
+@lru_cache(MAX_CACHED_FORMS)
 def fold_title(title: str) -> str:
     """Return the words of a plain title, in the form in which titles are equal but for case and punctuation."""
     return " ".join(WORD.findall(unicodedata.normalize("NFKC", title).casefold()))

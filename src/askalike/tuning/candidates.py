@@ -89,12 +89,12 @@ FAMILIES = (
         {"max_pairs_per_cluster": 5},
         WEAK_SIGNALS,
     ),
-    CandidateFamily("distil", DISTIL, True, ("onnxruntime", "wordllama")),
+    CandidateFamily("distil", DISTIL, True, ("tokenizers", "wordllama")),
     CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 60),
     CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 40),
     CandidateFamily("scqa", "scqa", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
-    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("onnxruntime",)),
+    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("tokenizers",)),
 )
 """The families from the simplest to the most complex. A new family is one entry here."""
 

@@ -1,22 +1,24 @@
-"""Tuning: tries candidates within the time budget, chooses one, measures it once, and activates it."""
+"""Tuning: tries candidates within the time budget, chooses one, measures it once, activates it and calibrates it."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from askalike import rankers
-from askalike.calibration.calibrate import CalibrationReport
-from askalike.core.errors import SettingsError
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
+from askalike.calibration.samples import MAX_QUERIES
+from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
-from askalike.rankers import Ranker, active_ranker, default_name, open_current
+from askalike.labels.splits import load_split
+from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.deployments import get_archive_encoder, serving_history
-from askalike.tuning.calibration import calibrate_served
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
@@ -31,6 +33,11 @@ RESERVED_SHARE = 0.2
 """The share of the budget reserved for the verdict, the index and the calibration."""
 ANNOUNCED_S = 1.0
 """Work that the budget does not limit is announced if it takes longer."""
+PROBE_QUERIES = 20
+"""The number of queries used to measure the speed of a searcher."""
+PROBE_DEPTH = 100
+USES = 2
+"""The number of uses to calibrate for: whole questions, and titles as people type them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +116,7 @@ def tune_archive(
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
     searcher = open_current(ranker, archive.view())
-    calibration_result, reason = calibrate_served(
-        archive, ranker, searcher, task, budget, is_label_trained=is_label_trained
-    )
+    calibration_result, reason = _calibrate(archive, ranker, searcher, task, budget, is_label_trained=is_label_trained)
     if teacher and not {family.name for family in FAMILIES if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
@@ -134,6 +139,38 @@ def _activate(
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
+
+
+def _calibrate(
+    archive: Archive, ranker: Ranker, searcher: Searcher, task: TuningTask, budget: Budget, *, is_label_trained: bool
+) -> tuple[CalibrationReport | None, str | None]:
+    """Calibrate the active ranker. Return the report, or None and why it is not calibrated.
+
+    A ranker with a part that has learned from labels is calibrated only on the test part.
+    """
+    if task.held_out_calibration_split is None or task.full_calibration_split is None:
+        return None, "the archive has no duplicate labels"
+    split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
+    needed_s = _estimate_s(archive, searcher, task, split_name) if budget.total_remaining_s > 0 else 0.0
+    if needed_s >= budget.total_remaining_s:
+        about = f": it takes about {format_duration(needed_s)}" if needed_s else ""
+        return None, f"no time left{about}; run: askalike calibrate {archive.path}"
+    try:
+        reports = calibrate_each_use(archive, ranker, split_name)
+    except AskalikeError as error:
+        return None, str(error)
+    for report in reports:
+        report.calibration.save(archive.path)
+    return reports[0], None
+
+
+def _estimate_s(archive: Archive, searcher: Searcher, task: TuningTask, split_name: str) -> float:
+    """Estimate the seconds to rank the split's queries for each use from the time of a few queries."""
+    queries = dict(list(task.dev.queries.items())[:PROBE_QUERIES])
+    started = time.monotonic()
+    rankers.rank(searcher, queries, PROBE_DEPTH)
+    query_s = (time.monotonic() - started) / len(queries)
+    return query_s * min(len(load_split(archive, split_name).qrels), MAX_QUERIES) * USES
 
 
 def _announce(activity: str, needed_s: float, log: LogCallback) -> None:

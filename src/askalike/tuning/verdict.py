@@ -17,6 +17,7 @@ from askalike.evaluation.tables import format_p
 from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
+from askalike.labels.splits import split_groups
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
 
@@ -239,7 +240,7 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         fold_choices = [entry.candidate.name for _, entry in choices]
         ours, alone = _merge_folds(choices), encoder
         baseline = _merge_folds([(fold, best_lexical(trials, rest)) for fold, rest in folds])
-    parts = evaluator.task.split_groups(task.evaluation_split)
+    parts = split_groups(evaluator.task.archive, task.evaluation_split)
     compare = partial(paired_difference, groups={q: name for name, part in parts for q in part.queries})
     return TuningVerdict(
         task=task,

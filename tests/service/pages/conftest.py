@@ -1,7 +1,7 @@
 """A service of an archive with something to show on every page, and a browser that visits it."""
 
-import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
+from chromium import watched_pages
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> {{ 7*7 }} & more"
 BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="alert(1)">First <code>make</code>:</p>
@@ -68,43 +69,22 @@ def hostile_title() -> str:
 
 
 @pytest.fixture(scope="session")
-def filled(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(copy: Callable[..., Path]) -> Path:
     """The bundled archive with something on every page; tests must not change it."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("filled") / "riverside"))
+    path = copy()
     fill_archive(path)
     return index(path)
 
 
 @pytest.fixture(scope="module")
-def service(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(copy: Callable[..., Path], filled: Path, serve_all: Callable[..., Service]) -> Service:
     """A service of a copy of that archive, for the tests of one file: none sees what another file's have changed."""
-    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("pages") / "riverside"))
-    served = Service(path, options=("--set", "propose=0"))
-    yield served
-    served.end()
+    return serve_all(copy(filled), options=("--set", "propose=0"))
 
 
 @pytest.fixture
 def visit(browser: Any, service: Service) -> Iterator[Callable[..., Any]]:
     """Open pages of the service. Afterwards: no error on a console, and no request to other hosts."""
     home = service.url.geturl()
-    problems: list[str] = []
-    contexts = []
-
-    def visit_page(path: str, **options: Any) -> Any:
-        context = browser.new_context(base_url=home, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.on(
-            "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: None if request.url.startswith(home) else problems.append(request.url))
-        page.goto(path)
-        return page
-
-    yield visit_page
-    for context in contexts:
-        context.close()
-    assert problems == []
+    with watched_pages(browser, home) as open_page:
+        yield partial(open_page, base_url=home)

@@ -1,9 +1,6 @@
 """*Ask* and *Question* in a browser: typing, marked words, feedback; with JavaScript and without."""
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from serving import Service
@@ -13,6 +10,7 @@ from askalike.store import Archive
 from waiting import wait_for
 
 ASK = "/a/riverside"
+MAX_FIRST_LOAD_BYTES = 35_000
 
 
 def read_feedback(service):
@@ -211,12 +209,9 @@ def test_details_come_before_the_hits_on_narrow_pages(visit) -> None:
 
 
 @pytest.fixture(scope="module")
-def taking(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def taking(copy, serve_all) -> Service:
     """A service whose operator lets people post questions to the drafts."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("taking") / "riverside"))
-    served = Service(path, options=("--set", "propose=0", "--set", "take_questions=true"))
-    yield served
-    served.end()
+    return serve_all(copy(), options=("--set", "propose=0", "--set", "take_questions=true"))
 
 
 def read_gaps(service: Service) -> dict[str, int]:
@@ -270,3 +265,48 @@ def test_a_question_that_is_too_long_for_a_title_goes_on_in_the_details(visit) -
     assert len(title) <= 1_000
     assert " ".join(f"{title} {body}".split()) == "my card is lost " * 80 + "What now"
     assert page.locator(".item").count()
+
+
+def test_the_first_load_is_light(browser, service) -> None:
+    context = browser.new_context(base_url=service.url.geturl())
+    page = context.new_page()
+    protocol = context.new_cdp_session(page)
+    protocol.send("Network.enable")
+    weights: list[int] = []
+    protocol.on("Network.loadingFinished", lambda event: weights.append(event["encodedDataLength"]))
+    page.goto("/a/riverside", wait_until="networkidle")
+    context.close()
+    print(f"{sum(weights):,} bytes in {len(weights)} requests")
+    assert len(weights) >= 5
+    assert sum(weights) < MAX_FIRST_LOAD_BYTES
+
+
+NAME_OF_FOCUS = """() => { const e = document.activeElement;
+    return e.id || e.getAttribute("aria-label") || e.getAttribute("name") || e.innerText.trim(); }"""
+
+
+def walk(page, stop: str) -> list[str]:
+    """Press Tab until the focus is on an element whose name begins so; return the names of all on the way."""
+    names = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate(NAME_OF_FOCUS))
+        if names[-1].startswith(stop):
+            return names
+    raise AssertionError(names)
+
+
+def test_ask_is_walked_by_keyboard(visit) -> None:
+    page = visit("/a/riverside?title=my+bike+was+stolen")
+    page.locator(".skip").focus()
+    names = walk(page, "The bike I hired was stolen")
+    assert [name for name in names if name in ("title", "body")] == ["title", "body"]
+    answer = walk(page, "Answer")
+    assert len(answer) == 1
+    page.keyboard.press("Enter")
+    assert page.locator(".full .prose").is_visible()
+    assert walk(page, "Not the same")[-2].startswith("This answers it")
+    page.keyboard.press("Space")
+    page.get_by_text("Noted as different.").wait_for()
+    assert "Noted as different." in page.evaluate(NAME_OF_FOCUS)
+    walk(page, "none_of_these")

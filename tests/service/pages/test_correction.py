@@ -4,10 +4,8 @@ Point 12 of the operator's first day.
 """
 
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
-from pathlib import Path
 from threading import Barrier
 from urllib.parse import quote
 
@@ -110,11 +108,10 @@ def test_a_correction_that_cannot_be_taken_is_refused(service) -> None:
     assert user.post(PAGE.format("nowhere"), **fields).status == 404
 
 
-def test_only_those_who_may_write_correct_and_see_the_history(serve, example, tmp_path) -> None:
-    path = Path(shutil.copytree(example, tmp_path / "riverside"))
-    with Archive.open(path) as archive:
-        made = {scope: keys.create_key(archive, scope, f"the {scope} desk") for scope in ("read", "write")}
-    served = serve(path, options=("--set", "require_keys=true", "--set", "public=true"))
+def test_only_those_who_may_write_correct_and_see_the_history(serve, archive) -> None:
+    with Archive.open(archive) as opened:
+        made = {scope: keys.create_key(opened, scope, f"the {scope} desk") for scope in ("read", "write")}
+    served = serve(archive, options=("--set", "require_keys=true", "--set", "public=true"))
     address = PAGE.format("r001")
     writer, reader, visitor = Browser(served), Browser(served), Browser(served)
     for user, scope in ((writer, "write"), (reader, "read")):

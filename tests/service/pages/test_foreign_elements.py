@@ -1,8 +1,7 @@
 """Texts of other people on every page: none of them is an element, an attribute or an address that a page runs."""
 
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -49,9 +48,9 @@ OTHER_SCHEME = re.compile(r"[\s\x00-\x1f]*(?!https?:|mailto:)[a-z][a-z0-9+.\s-]*
 
 
 @pytest.fixture(scope="module")
-def hostile(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def hostile(filled: Path, copy: Callable[..., Path], serve_all: Callable[..., Service]) -> Service:
     """A service of an archive with every payload in every field."""
-    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("hostile") / "riverside"))
+    path = copy(filled)
     with Archive.open(path) as archive:
         for n, text in enumerate(PAYLOADS):
             id, url = f"p{n}{text[:200]}", f"https://e.example/{quote(text)}"
@@ -70,9 +69,7 @@ def hostile(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             put_thread(archive, f"slack/{n}", ThreadDraft(f"C1/{n}", text, text, text, url))
             log_query(archive, LoggedQuery(f"{text} kayak", text, [], "lm"), 90)
             insert_feedback(archive, LoggedQuery(text, text, [id], "lm"), "accept", id)
-    service = Service(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
-    yield service
-    service.end()
+    return serve_all(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
 
 
 def find_foreign(html: bytes) -> list[str]:

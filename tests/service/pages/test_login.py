@@ -2,14 +2,12 @@
 
 import http.client
 import re
-import shutil
-from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from serving import Response, Service
+from serving import Response, Service, create_key
 
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive, keys
@@ -55,23 +53,16 @@ class Browser:
 
 
 @pytest.fixture(scope="module")
-def locked(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def locked(copy) -> Path:
     """An archive that is served to people with keys."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("locked") / "riverside"))
+    path = copy()
     create_key(path, "read")
     return path
 
 
 @pytest.fixture(scope="module")
-def closed(locked: Path) -> Iterator[Service]:
-    served = Service(locked, options=("--set", "require_keys=true"))
-    yield served
-    served.end()
-
-
-def create_key(archive: Path, scope: str) -> str:
-    with Archive.open(archive) as opened:
-        return keys.create_key(opened, scope)
+def closed(locked: Path, serve_all) -> Service:
+    return serve_all(locked, options=("--set", "require_keys=true"))
 
 
 def log_in(closed: Service, key: str) -> Browser:
@@ -109,10 +100,10 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert session not in "".join(closed.lines)
 
 
-def test_archives_of_one_service_have_log_ins_of_their_own(example, tmp_path) -> None:
-    paths = [Path(shutil.copytree(example, tmp_path / name)) for name in ("north", "south")]
+def test_archives_of_one_service_have_log_ins_of_their_own(copy, serve, tmp_path) -> None:
+    paths = [copy().rename(tmp_path / name) for name in ("north", "south")]
     keys_of = [create_key(path, "read") for path in paths]
-    served = Service(*paths, options=("--set", "require_keys=true"))
+    served = serve(*paths, options=("--set", "require_keys=true"))
     user = Browser(served)
     assert b"Log in to" in user.get("/login?next=/a/north").body
     assert user.post("/login", key=keys_of[1], next="/a/north").status == 401
@@ -124,7 +115,6 @@ def test_archives_of_one_service_have_log_ins_of_their_own(example, tmp_path) ->
     user.get("/a/north")
     user.post("/logout", archive="north")
     assert (user.get("/a/north").status, user.get("/a/south").status) == (303, 200)
-    served.end()
 
 
 def test_a_session_has_the_scope_of_its_key(closed, locked) -> None:
@@ -189,11 +179,9 @@ def test_a_login_leads_nowhere_else(closed, locked, next: str) -> None:
 
 
 def test_a_published_key_opens_no_session(closed, locked) -> None:
-    with Archive.open(locked) as opened:
-        key = keys.create_key(opened, "read", origin="https://forum.example")
     user = Browser(closed)
     user.get("/login")
-    assert user.post("/login", key=key).status == 401
+    assert user.post("/login", key=create_key(locked, origin="https://forum.example")).status == 401
 
 
 def test_a_form_from_elsewhere_changes_nothing(service) -> None:
@@ -295,10 +283,8 @@ def test_static_files_are_packaged_and_cached_by_browsers(service) -> None:
 
 
 @pytest.fixture(scope="module")
-def public(locked: Path) -> Iterator[Service]:
-    served = Service(locked, options=("--set", "require_keys=true", "--set", "public=true"))
-    yield served
-    served.end()
+def public(locked: Path, serve_all) -> Service:
+    return serve_all(locked, options=("--set", "require_keys=true", "--set", "public=true"))
 
 
 def test_on_public_pages_a_visitor_searches_and_reads(public: Service) -> None:

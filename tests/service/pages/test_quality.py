@@ -1,6 +1,8 @@
-"""What *Quality* says of its figures, what it advises, and its charts as files."""
+"""What *Quality* says of its figures, what it advises, its charts as files, and the use that it counts.
 
-import shutil
+Use is counted once a view of the page, without a cookie and without who it was.
+"""
+
 from pathlib import Path
 
 import pytest
@@ -9,22 +11,18 @@ from serving import Service
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
 from askalike.core.types import Link
-from askalike.service.pages.advice import advise
-from askalike.service.pages.quality import sum_weeks
+from askalike.service.pages.quality import advise, sum_weeks
 from askalike.store import Archive
-from askalike.store.query_log import DailyUse, UseEvent
+from askalike.store.query_log import DailyUse, UseEvent, daily_use, sum_use
+from waiting import wait_for
 
 
 @pytest.mark.parametrize("titles_only", [False, True])
-def test_the_figures_say_whether_they_are_of_titles_alone(example: Path, tmp_path: Path, titles_only: bool) -> None:
-    path = Path(shutil.copytree(example, tmp_path / "riverside"))
-    with Archive.open(path) as archive:
-        calibrate(archive, build("lm_jelinek_mercer"), titles_only=titles_only, max_queries=120).calibration.save(path)
-    service = Service(path, options=("--set", "propose=0"))
-    try:
-        page = service.get("/a/riverside/quality").body.decode()
-    finally:
-        service.end()
+def test_the_figures_say_whether_they_are_of_titles_alone(archive: Path, serve, titles_only: bool) -> None:
+    with Archive.open(archive) as opened:
+        report = calibrate(opened, build("lm_jelinek_mercer"), titles_only=titles_only, max_queries=120)
+        report.calibration.save(archive)
+    page = serve(archive, options=("--set", "propose=0")).get("/a/riverside/quality").body.decode()
     assert "measured on this archive’s own duplicates" in page
     assert ("By their titles alone" in page) == titles_only
 
@@ -75,3 +73,61 @@ def test_charts_are_saved_as_svg_and_png(visit, service: Service) -> None:
             page.get_by_role("link", name=kind).first.click()
         assert saving.value.suggested_filename == f"accuracy.{kind.lower()}"
         assert Path(saving.value.path()).read_bytes().startswith(start)
+
+
+def counts(service) -> dict[str, int]:
+    with Archive.open(service.archive_path) as archive:
+        return {event: n for event, n in sum_use(daily_use(archive, 30)).counts.items() if n}
+
+
+def since(service, before: dict[str, int]) -> dict[str, int]:
+    return {event: n - before.get(event, 0) for event, n in counts(service).items() if n != before.get(event, 0)}
+
+
+def test_ask_counts_a_view_once(visit, service) -> None:
+    before = counts(service)
+    page = visit("/a/riverside")
+    cookies = {cookie["name"] for cookie in page.context.cookies()}
+    page.locator("#title").fill("xyzzy")
+    page.get_by_role("heading", name="No similar questions").wait_for()
+    assert since(service, before) == {}
+    for text in ("my bike was stol", "my hired bike was stolen"):
+        page.locator("#title").fill(text)
+        page.locator(".item", has_text="The bike I hired was stolen").first.wait_for()
+    wait_for(lambda: since(service, before) == {"shown": 1})
+    page.locator(".item h3 a").first.click()
+    page.wait_for_url("**/questions/*")
+    wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1})
+    page.go_back()
+    page.get_by_role("button", name="This answers it").first.click()
+    page.get_by_text("Noted that this answers your question.").wait_for()
+    wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1, "accepted": 1})
+    assert {cookie["name"] for cookie in page.context.cookies()} == cookies
+    page.goto("/a/riverside/quality")
+    use = page.locator("figure", has_text="Usage")
+    assert "Views with similar questions today:" in use.inner_text()
+    use.get_by_text("Daily counts").click()
+    assert use.get_by_role("row").count() == 2
+    assert page.locator("figure", has_text="Feedback").get_by_text("Weekly counts").count() == 1
+    metrics = service.get("/metrics").body.decode()
+    for event in ("shown", "opened", "accepted"):
+        assert f'askalike_use_total{{archive="riverside",event="{event}"}}' in metrics
+
+
+def test_what_is_accepted_at_once_counts_as_opened(visit, service) -> None:
+    before = counts(service)
+    page = visit("/a/riverside?title=my+bike+was+stolen")
+    page.get_by_role("button", name="This answers it").first.click()
+    page.get_by_text("Noted that this answers your question.").wait_for()
+    wait_for(lambda: since(service, before) == {"opened": 1, "accepted": 1})
+
+
+def test_programs_say_what_counts(service) -> None:
+    before = counts(service)
+    api = "/v1/riverside"
+    for values in ({"title": "library card"}, {"title": "library card", "count_shown": True}, {"title": "xyzzy"}):
+        service.send("POST", f"{api}/similar", values)
+    for opened in (False, True):
+        said = {"title": "boats", "shown_ids": [], "verdict": "posted_anyway", "opened": opened}
+        assert service.send("POST", f"{api}/feedback", said).status == 204
+    assert since(service, before) == {"shown": 1, "posted": 2, "posted_after_opening": 1}

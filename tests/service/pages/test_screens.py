@@ -3,8 +3,7 @@
 None scrolls sideways, and axe-core finds nothing that somebody cannot use.
 """
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +74,10 @@ def fill_with_unbroken_texts(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def service(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("unbroken") / "riverside"))
+def service(filled: Path, copy: Callable[..., Path], serve_all: Callable[..., Service]) -> Service:
+    path = copy(filled)
     fill_with_unbroken_texts(path)
-    served = Service(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
-    yield served
-    served.end()
+    return serve_all(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
 
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=list(PAGES))

@@ -2,13 +2,7 @@
 
 from collections.abc import Callable
 
-from askalike.core.types.hits import (
-    Contribution,
-    Explanation,
-    Hit,
-    SearchHit,
-    Span,
-)
+from askalike.core.types.hits import Contribution, Explanation, Hit, SearchHit, Span
 from askalike.core.types.questions import (
     TYPED_QUERY_ID,
     Answer,
@@ -28,57 +22,16 @@ from askalike.core.types.questions import (
     Split,
     TrainingPair,
 )
-from askalike.core.types.topdocs import (
-    AllowedDocs,
-    Collection,
-    Columns,
-    Floats,
-    Run,
-    TopDocs,
-)
-from askalike.core.types.vectors import (
-    RESERVED,
-    Metric,
-    VectorPart,
-    Vectors,
-)
+from askalike.core.types.topdocs import AllowedDocs, Collection, Columns, Floats, Run, TopDocs
+from askalike.core.types.vectors import RESERVED, Metric, VectorPart, Vectors
 
 __all__ = [
-    "RESERVED",
-    "TYPED_QUERY_ID",
-    "AllowedDocs",
-    "Answer",
-    "AnsweredQuestion",
-    "Collection",
-    "Columns",
-    "Contribution",
-    "DocumentKind",
-    "EvaluationQuery",
-    "Explanation",
-    "Floats",
-    "Hit",
-    "Judgement",
-    "Link",
-    "LinkKind",
-    "LocatedRecord",
-    "LogCallback",
-    "Markup",
-    "Metric",
-    "Place",
-    "Progress",
-    "Qrels",
-    "Question",
-    "Record",
-    "RejectedRow",
-    "Run",
-    "SearchHit",
-    "Span",
-    "Split",
-    "TopDocs",
-    "TrainingPair",
-    "VectorPart",
+    "RESERVED", "TYPED_QUERY_ID", "AllowedDocs", "Answer", "AnsweredQuestion", "Collection", "Columns",
+    "Contribution", "DocumentKind", "EvaluationQuery", "Explanation", "Floats", "Hit", "Judgement", "Link",
+    "LinkKind", "LocatedRecord", "LogCallback", "Markup", "Metric", "Place", "Progress", "Qrels", "Question",
+    "Record", "RejectedRow", "Run", "SearchHit", "Span", "Split", "TopDocs", "TrainingPair", "VectorPart",
     "Vectors",
-]
+]  # fmt: skip
 
 LogCallback = Callable[[str], None]
 """Called with a line of progress text."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from askalike.core.states import State
 from askalike.core.types.questions import Question
@@ -95,3 +95,22 @@ class SearchHit:
             return f"was solved in {question.solved_in}"
         is_solved = question.closed_at and "answered" in question.marks
         return f"was solved on {question.closed_at[:10]}" if is_solved and question.closed_at else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the explanation, for JSON."""
+        question, duplicate = self.question, self.matched_duplicate
+        return {
+            "id": question.id,
+            "title": question.title,
+            "url": question.url,
+            "tags": list(question.tags),
+            "snippet": self.snippet,
+            "score": self.score,
+            "probability": self.probability,
+            "calibrated": self.probability is not None,
+            "similarity": self.similarity,
+            "states": list(self.states),
+            "solution": self.solution,
+            "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
+            "duplicate_of": self.duplicate_of,
+        }

@@ -48,13 +48,6 @@ class Question:
         """Its states: `open`, or one or more of answered, closed, locked and outdated."""
         return derive_states(self.marks, self.closed_at, self.accepted_answer_id)
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether it is answered, and neither closed nor outdated."""
-        marks = self.marks
-        is_open = not self.closed_at if not marks else "closed" not in marks and "outdated" not in marks
-        return is_open and (self.accepted_answer_id is not None or "answered" in marks)
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

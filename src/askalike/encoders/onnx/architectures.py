@@ -80,7 +80,32 @@ class Layer(NamedTuple):
     output_norm: Affine
 
 
-class Transformer:
+class FolderWeights:
+    """The settings and the tensors of a model's folder, with the vectors of the words as they are stored.
+
+    words: the name of their tensor.
+    """
+
+    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path, words: str) -> None:
+        self._config, self._tensors, self._folder = config, tensors, folder
+        self._prefix = find_prefix(tensors, words)
+        self.word_vectors = self._tensor(words)
+
+    def _tensor(self, name: str) -> Tensor:
+        try:
+            return self._tensors[self._prefix + name]
+        except KeyError:
+            raise InputError(f"{self._folder}: the weights have no tensor {self._prefix}{name}") from None
+
+    def _setting(self, name: str) -> int:
+        try:
+            return int(self._config[name])
+        except KeyError:
+            place = self._folder / "config.json"
+            raise InputError(f"{place}: no {name}; expected one in a transformer's config") from None
+
+
+class Transformer(FolderWeights):
     """A transformer's weights, under the same names for all architectures.
 
     config: the content of config.json. Raises InputError for an unknown architecture or setting, and for weights with a
@@ -90,14 +115,11 @@ class Transformer:
     def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
         place = folder / "config.json"
         self._architecture = _find_architecture(config, place)
+        super().__init__(config, tensors, folder, WORDS)
         heads, layers, activation = self._architecture.keys
-        self._place, self._prefix = folder, find_prefix(tensors, WORDS)
-        self._tensors, self._config = tensors, config
-        self.heads, self.layer_count = int(self._setting(heads)), int(self._setting(layers))
+        self.heads, self.layer_count = self._setting(heads), self._setting(layers)
         self.epsilon = float(config.get("layer_norm_eps", 1e-12))
         self.activation = read_activation(config, activation, place)
-        self.word_vectors = self._tensor(WORDS)
-        """The vector of each token, as it is stored."""
         padding = int(config.get("pad_token_id") or 0)
         first = padding + 1 if self._architecture.positions_after_padding else 0
         self.position_vectors = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
@@ -160,20 +182,6 @@ class Transformer:
 
     def _affine(self, name: str) -> Affine:
         return make_affine(self._tensor(f"{name}.weight"), self._tensor(f"{name}.bias"))
-
-    def _tensor(self, name: str) -> Tensor:
-        try:
-            return self._tensors[self._prefix + name]
-        except KeyError:
-            raise InputError(f"{self._place}: the weights have no tensor {self._prefix}{name}") from None
-
-    def _setting(self, name: str) -> Any:
-        try:
-            return self._config[name]
-        except KeyError:
-            raise InputError(
-                f"{self._place / 'config.json'}: no {name}; expected one in a transformer's config"
-            ) from None
 
 
 def _find_architecture(config: Mapping[str, Any], place: Path) -> Architecture:

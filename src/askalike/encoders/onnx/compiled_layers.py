@@ -1,22 +1,19 @@
-"""A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
+"""A transformer's layers in 8 bits, compiled to machine code. The results are those of the graph of `graph`."""
 
-The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title takes less than
-half the time to encode, and encoding is most of a search; see the design page.
-"""
-
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encoders.onnx.architectures import Transformer
+from askalike.encoders.onnx.architectures import Affine, Layer, Transformer
 from askalike.encoders.onnx.attention import attend
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
-from askalike.encoders.onnx.modern_bert import ModernBert
+from askalike.encoders.onnx.modern_bert import ModernBert, ModernLayer
 from askalike.encoders.onnx.weights import BLOCK_SIZE
 from askalike.native.compiled import Matrix, compiled, prechecked
-from askalike.native.simd import LANES, MAX_ROWS, has_byte_products
+from askalike.native.simd import LANES, MAX_ROWS
 
 TOKENS = 256
 """Number of tokens, in whole texts, that pass through all layers together, so that they stay in the cache."""
@@ -83,10 +80,9 @@ def run_layers(
 
 
 def fits(transformer: Transformer | ModernBert) -> bool:
-    """Return whether this machine can run a transformer's layers this way; sizes must be whole blocks and vectors."""
+    """Return whether a transformer's layers can be run this way: its sizes are whole blocks and vectors."""
     [hidden, inner] = transformer.sizes
-    whole = hidden % BLOCK_SIZE == inner % BLOCK_SIZE == hidden // transformer.heads % LANES == 0
-    return whole and has_byte_products()
+    return hidden % BLOCK_SIZE == inner % BLOCK_SIZE == hidden // transformer.heads % LANES == 0
 
 
 class CompiledLayers:
@@ -96,15 +92,7 @@ class CompiledLayers:
         layers = transformer.layers()
         norms = [transformer.embedding_norm]
         norms += [norm for layer in layers for norm in (layer.attention_norm, layer.output_norm)]
-        self._weights = prechecked(
-            LayerWeights(
-                pack_weights([layer.attention for layer in layers]),
-                pack_weights([layer.attention_output for layer in layers]),
-                pack_weights([layer.intermediate for layer in layers]),
-                pack_weights([layer.output for layer in layers]),
-                np.stack([values for norm in norms for values in norm]),
-            )
-        )
+        self._weights = pack_layers(layers, norms)
         self._heads, self._epsilon = transformer.heads, transformer.epsilon
         self._activation = KINDS.index(transformer.activation)
         _, self._inner = transformer.sizes
@@ -119,6 +107,16 @@ class CompiledLayers:
             workspace = make_workspace(states[begin : begin + step], self._heads, self._inner)
             run_layers(self._weights, self._heads, self._activation, self._epsilon, tokens, added, workspace)
         return states
+
+
+def pack_layers(layers: Sequence[Layer | ModernLayer], norms: Sequence[Affine]) -> LayerWeights:
+    """Return the weights of all layers, with these normalisations in the order of their use."""
+    maps = zip(
+        *((each.attention, each.attention_output, each.intermediate, each.output) for each in layers), strict=True
+    )
+    attention, attention_output, intermediate, output = map(pack_weights, maps)
+    stacked = np.stack([values for norm in norms for values in norm])
+    return prechecked(LayerWeights(attention, attention_output, intermediate, output, stacked))
 
 
 def make_workspace(states: Array, heads: int, inner: int) -> Workspace:

@@ -5,11 +5,11 @@ from numpy.typing import NDArray
 
 from askalike.encoders.onnx.architectures import Affine
 from askalike.encoders.onnx.attention import attend
-from askalike.encoders.onnx.byte_products import multiply, pack_weights, round_rows
-from askalike.encoders.onnx.compiled_layers import TOKENS, LayerWeights, Workspace, make_workspace
+from askalike.encoders.onnx.byte_products import multiply, round_rows
+from askalike.encoders.onnx.compiled_layers import TOKENS, LayerWeights, Workspace, make_workspace, pack_layers
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add, normalise
 from askalike.encoders.onnx.modern_bert import ModernBert
-from askalike.native.compiled import Matrix, compiled, inlined, prechecked
+from askalike.native.compiled import Matrix, compiled, inlined
 
 Array = NDArray[np.float32]
 
@@ -97,15 +97,7 @@ class CompiledModernBert:
         layers = list(model.layers())
         norms: list[Affine] = [model.embedding_norm, layers[0].norm]
         norms += [norm for layer in layers[1:] for norm in (layer.attention_norm, layer.norm) if norm]
-        self._weights = prechecked(
-            LayerWeights(
-                pack_weights([layer.attention for layer in layers]),
-                pack_weights([layer.attention_output for layer in layers]),
-                pack_weights([layer.intermediate for layer in layers]),
-                pack_weights([layer.output for layer in layers]),
-                np.stack([values for norm in (*norms, model.final_norm) for values in norm]),
-            )
-        )
+        self._weights = pack_layers(layers, [*norms, model.final_norm])
         self._model, self._activation = model, KINDS.index(model.activation)
         self._is_local = np.array([layer.is_local for layer in layers], np.int64)
 

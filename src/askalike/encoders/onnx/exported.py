@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.graph import CONTRIB, INT8_INPUT, make_tensor
-from askalike.encoders.onnx.layers import Bits, open_session
-from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise
+from askalike.encoders.onnx.runtime import onnx, open_session
+from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, quantise
 
-EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
 BYTE_PRODUCT, ROUNDING = "MatMulInteger", "QuantizeLinear"
 """Operators of graphs in 8 bits that can be read in 32 bits: a product of bytes, and a rounding around products."""
@@ -83,12 +80,6 @@ def _cosine(one: Array, other: Array) -> float:
     return float((one * other).sum() / np.maximum(np.linalg.norm(one) * np.linalg.norm(other), 1e-12))
 
 
-def find_exported(folder: Path) -> Path | None:
-    """Return the folder's graph: the one in 32 bits if there are several; None if there is none."""
-    files = (path for pattern in EXPORTED_FILES for path in sorted(folder.glob(pattern)))
-    return next(files, None)
-
-
 def round_weights(path: Path) -> bytes:
     """Return a graph with the weights of its linear maps in 8 bits, as in `build_graph`."""
     model = onnx.load(path)
@@ -100,7 +91,7 @@ def round_weights(path: Path) -> bytes:
     model.graph.node.extend(nodes)
     model.graph.initializer.extend(kept)
     if CONTRIB not in {opset.domain for opset in model.opset_import}:
-        model.opset_import.append(helper.make_opsetid(CONTRIB, 1))
+        model.opset_import.append(onnx.helper.make_opsetid(CONTRIB, 1))
     return bytes(model.SerializeToString())
 
 
@@ -110,13 +101,13 @@ def _round_node(node: Any, constants: dict[str, Any], added: Any) -> Any:
     if weights is None or weights.data_type != onnx.TensorProto.FLOAT or len(weights.dims) != 2:
         return node
     size, outputs = weights.dims
-    blocks = quantise(numpy_helper.to_array(weights).T)
+    blocks = quantise(onnx.numpy_helper.to_array(weights).T)
     names = [f"{weights.name}.blocks", f"{weights.name}.scales"]
     if names[0] not in constants:
         rounded = make_tensor(names[0], blocks.numbers), make_tensor(names[1], blocks.scales.ravel())
         constants |= zip(names, rounded, strict=True)
         added.extend(rounded)
-    return helper.make_node(
+    return onnx.helper.make_node(
         "MatMulNBits", [node.input[0], *names], list(node.output), name=node.name, domain=CONTRIB,
         K=size, N=outputs, bits=8, block_size=BLOCK_SIZE, accuracy_level=INT8_INPUT,
     )  # fmt: skip
@@ -138,11 +129,11 @@ def _widen_node(node: Any) -> Sequence[Any]:
     out, nodes, factors = node.output[0], [], []
     for place in (0, 1):
         factor = f"{out}.{place}"
-        nodes.append(helper.make_node("Cast", [node.input[place]], [factor], to=onnx.TensorProto.FLOAT))
+        nodes.append(onnx.helper.make_node("Cast", [node.input[place]], [factor], to=onnx.TensorProto.FLOAT))
         if len(node.input) > place + 2 and node.input[place + 2]:
             names = f"{factor}.zero", f"{factor}.centred"
-            nodes.append(helper.make_node("Cast", [node.input[place + 2]], names[:1], to=onnx.TensorProto.FLOAT))
-            nodes.append(helper.make_node("Sub", [factor, names[0]], names[1:]))
+            nodes.append(onnx.helper.make_node("Cast", [node.input[place + 2]], names[:1], to=onnx.TensorProto.FLOAT))
+            nodes.append(onnx.helper.make_node("Sub", [factor, names[0]], names[1:]))
             factor = names[1]
         factors.append(factor)
-    return [*nodes, helper.make_node("MatMul", factors, [out])]
+    return [*nodes, onnx.helper.make_node("MatMul", factors, [out])]

@@ -1,18 +1,19 @@
-"""A transformer's layers as an ONNX graph that is built from weights: embeddings in, last states out.
+"""A transformer's layers as an ONNX graph that is built from weights, and run with ONNX Runtime.
 
-Texts of a batch have the same number of tokens, so that there is neither padding nor an attention mask.
+It maps embeddings to the last layer's states. Texts of a batch have the same number of tokens, so that there is neither
+padding nor an attention mask.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import helper
 
 from askalike.encoders.onnx.architectures import Affine, Transformer
-from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise
+from askalike.encoders.onnx.modern_bert import ModernBert
+from askalike.encoders.onnx.runtime import onnx, open_session
+from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, quantise
 
 EMBEDDED, STATES, BIAS = "embedded", "states", "attention_bias"
 CONTRIB = "com.microsoft"
@@ -22,14 +23,31 @@ IR_VERSION = 10
 INT8_INPUT = 4
 """The accuracy_level under which MatMulNBits rounds its input to 8 bits."""
 
+Array = NDArray[np.float32]
 
-def build_graph(transformer: Transformer, bits: int) -> bytes:
+
+class GraphLayers:
+    """Runs a transformer's layers with ONNX Runtime."""
+
+    def __init__(self, transformer: Transformer | ModernBert, bits: Bits) -> None:
+        self._session = open_session(build_graph(transformer, bits))
+
+    def run(self, embedded: Array, bias: Array | None) -> Array:
+        """See LayerRunner.run."""
+        inputs = {EMBEDDED: embedded} if bias is None else {EMBEDDED: embedded, BIAS: bias}
+        states: Array = self._session.run(None, inputs)[0]
+        return states
+
+
+def build_graph(transformer: Transformer | ModernBert, bits: Bits) -> bytes:
     """Return the graph for ONNX Runtime, from `embedded` to `states`, both (texts, tokens, hidden).
 
-    bits: 32, or 8 for linear maps with quantised weights and inputs. A transformer with relative positions has a second
-    input, `attention_bias` (1, heads, tokens, tokens).
+    bits: 32, or 8 for linear maps with quantised weights and inputs. A transformer with relative positions or local
+    attention has a second input, `attention_bias` (1, heads or 1, tokens, tokens).
     """
     graph = GraphBuilder(bits)
+    if isinstance(transformer, ModernBert):
+        return _build_modern_graph(graph, transformer)
     bias = BIAS if transformer.has_relative_positions else ""
     states = graph.normalise(EMBEDDED, transformer.embedding_norm, transformer.epsilon)
     for layer in transformer.layers():
@@ -46,10 +64,33 @@ def build_graph(transformer: Transformer, bits: int) -> bytes:
     return graph.to_bytes(states, [EMBEDDED, *([BIAS] if bias else [])])
 
 
+def _build_modern_graph(graph: "GraphBuilder", model: ModernBert) -> bytes:
+    start = graph.constant(np.array([0]))
+    waves = [[graph.constant(table) for table in model.waves(local, model.max_tokens)] for local in (False, True)]
+    states = graph.normalise(EMBEDDED, model.embedding_norm, model.epsilon)
+    layers = list(model.layers())
+    for layer in layers:
+        norm = layer.attention_norm
+        normed = graph.normalise(states, norm, model.epsilon) if norm else states
+        joined = graph.linear(normed, layer.attention)
+        query, key, value = graph.add_all("Split", [joined], 3, axis=-1, num_outputs=3)
+        tables = [start, *waves[layer.is_local]]
+        query, key = (graph.add("RotaryEmbedding", [one, *tables], CONTRIB) for one in (query, key))
+        inputs = [query, key, value, *(["", "", BIAS] if layer.is_local else [])]
+        attended = graph.add("MultiHeadAttention", inputs, CONTRIB, num_heads=model.heads)
+        states = graph.add("Add", [states, graph.linear(attended, layer.attention_output)])
+        both = graph.linear(graph.normalise(states, layer.norm, model.epsilon), layer.intermediate)
+        inner, gate = graph.add_all("Split", [both], 2, axis=-1, num_outputs=2)
+        inner = graph.add("Mul", [graph.activate(inner, model.activation), gate])
+        states = graph.add("Add", [states, graph.linear(inner, layer.output)])
+    states = graph.normalise(states, model.final_norm, model.epsilon)
+    return graph.to_bytes(states, [EMBEDDED, *([BIAS] if any(layer.is_local for layer in layers) else [])])
+
+
 class GraphBuilder:
     """Nodes and constants of a graph; each method adds some and returns the name of their output."""
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: Bits) -> None:
         self._bits = bits
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
@@ -63,7 +104,7 @@ class GraphBuilder:
     ) -> list[str]:
         """Add a node with a number of outputs."""
         names = [f"n{len(self._nodes)}.{place}" for place in range(outputs)]
-        self._nodes.append(helper.make_node(operator, inputs, names, domain=domain, **attributes))
+        self._nodes.append(onnx.helper.make_node(operator, inputs, names, domain=domain, **attributes))
         return names
 
     def constant(self, values: NDArray[Any]) -> str:
@@ -105,17 +146,19 @@ class GraphBuilder:
 
     def to_bytes(self, states: str, inputs: Sequence[str]) -> bytes:
         """Return the whole graph as bytes."""
-        self._nodes.append(helper.make_node("Identity", [states], [STATES]))
-        described = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in (*inputs, STATES)]
-        graph = helper.make_graph(self._nodes, "transformer", described[:-1], described[-1:], self._constants)
-        opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+        self._nodes.append(onnx.helper.make_node("Identity", [states], [STATES]))
+        described = [
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in (*inputs, STATES)
+        ]
+        graph = onnx.helper.make_graph(self._nodes, "transformer", described[:-1], described[-1:], self._constants)
+        opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS]
+        model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
         return bytes(model.SerializeToString())
 
 
 def make_tensor(name: str, values: NDArray[Any]) -> Any:
     """Return an array as a constant of a graph."""
-    kind = helper.np_dtype_to_tensor_dtype(values.dtype)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
     return onnx.TensorProto(
         name=name, data_type=kind, dims=values.shape, raw_data=np.ascontiguousarray(values).tobytes()
     )

@@ -1,26 +1,19 @@
-"""Runs a transformer's layers: as compiled code if the processor has byte products, else with ONNX Runtime."""
+"""Runs a transformer's layers: as compiled code in 8 bits, with ONNX Runtime in 32 or if their sizes do not fit."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
-from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import MODERN_BERT, Transformer
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits
 from askalike.encoders.onnx.compiled_modern_bert import CompiledModernBert
-from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
 from askalike.encoders.onnx.modern_bert import ModernBert
-from askalike.encoders.onnx.weights import Tensor
-
-FATAL = 4
-"""Minimum severity of ONNX Runtime's messages on stderr; other problems are raised."""
+from askalike.encoders.onnx.weights import Bits, Tensor
 
 Array = NDArray[np.float32]
-Bits = Literal[8, 32]
 
 
 class LayerRunner(Protocol):
@@ -28,20 +21,6 @@ class LayerRunner(Protocol):
 
     def run(self, embedded: Array, bias: Array | None) -> Array:
         """Return states (texts, tokens, hidden) from embeddings of that shape. bias: for relative positions, if any."""
-
-
-class GraphLayers:
-    """Runs a transformer's layers with ONNX Runtime."""
-
-    def __init__(self, transformer: Transformer | ModernBert, bits: Bits) -> None:
-        own = transformer.build_graph(bits) if isinstance(transformer, ModernBert) else build_graph(transformer, bits)
-        self._session = open_session(own)
-
-    def run(self, embedded: Array, bias: Array | None) -> Array:
-        """See LayerRunner.run."""
-        inputs = {EMBEDDED: embedded} if bias is None else {EMBEDDED: embedded, BIAS: bias}
-        states: Array = self._session.run(None, inputs)[0]
-        return states
 
 
 class BuiltLayers:
@@ -67,24 +46,9 @@ def open_transformer(
 
 
 def open_runner(transformer: Transformer | ModernBert, bits: Bits) -> LayerRunner:
-    """Return the fastest runner of a transformer's layers on this machine; bits as in `build_graph`."""
+    """Return the fastest runner of a transformer's layers. Raises SettingsError if it needs the extra `onnx`."""
     if bits == 32 or not fits(transformer):
+        from askalike.encoders.onnx.graph import GraphLayers
+
         return GraphLayers(transformer, bits)
     return CompiledModernBert(transformer) if isinstance(transformer, ModernBert) else CompiledLayers(transformer)
-
-
-def open_session(graph: bytes | str, entries: Mapping[str, str] | None = None) -> Any:
-    """Open a graph, or its file, for one thread. Raises InputError if ONNX Runtime cannot run it.
-
-    entries: the session's configuration.
-    """
-    options = onnxruntime.SessionOptions()
-    for name, value in (entries or {}).items():
-        options.add_session_config_entry(name, value)
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = FATAL
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises nothing more specific
-        problem = " ".join(str(error).split())
-        raise InputError(f"ONNX Runtime cannot run this model ({problem}); try --set precision=32") from None

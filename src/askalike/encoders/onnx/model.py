@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
 from askalike.encoders.onnx.architectures import READABLE
-from askalike.encoders.onnx.exported import ExportedLayers, find_exported
-from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_transformer
+from askalike.encoders.onnx.layers import BuiltLayers, open_transformer
 from askalike.encoders.onnx.modules import (
     POOLINGS,
     Module,
@@ -27,9 +26,8 @@ from askalike.encoders.onnx.modules import (
     read_modules,
     read_step,
 )
-from askalike.encoders.onnx.sparse import TokenWeights, read_splade
-from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
-from askalike.encoders.onnx.word_table import WordTable
+from askalike.encoders.onnx.weights import WEIGHT_FILES, Bits, map_tensors
+from askalike.encoders.onnx.word_table import TokenWeights, WordTable
 from askalike.text.subwords import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
@@ -40,6 +38,7 @@ TABLES: Mapping[str, "Callable[[Path, Path], Layers]"] = {
     "SparseStaticEmbedding": TokenWeights,
 }
 """Modules that look tokens up, without tokens that mark the beginning and the end."""
+EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 TOKEN = re.compile(r"\S+")
 LONGEST_TEXT = 512
 """Maximum number of tokens of a text if the folder does not specify it."""
@@ -73,8 +72,12 @@ class OnnxModel:
         layers = _open_reader(reader, folder, bits, tokenizer)
         steps = [POOLINGS["mean"]] if reader.kind == "StaticEmbedding" else []
         for module in others:
-            masked = module.kind == "SpladePooling"
-            steps.append(read_splade(reader.place, module.place, bits) if masked else read_step(module, folder))
+            if module.kind == "SpladePooling":
+                from askalike.encoders.onnx.sparse import read_splade
+
+                steps.append(read_splade(reader.place, module.place, bits))
+            else:
+                steps.append(read_step(module, folder))
         limits = read_text_limits(reader.place, layers.max_tokens)
         limits = TextLimits(None, False) if reader.kind == "StaticEmbedding" else limits
         self._take_parts(layers, steps, tokenizer, limits, threads)
@@ -193,8 +196,16 @@ def _open_reader(module: Module, folder: Path, bits: Bits, tokenizer: Any) -> La
     config = read_json(module.place / "config.json")
     exported = find_exported(module.place)
     if exported and not (config.get("model_type") in READABLE and any(module.place.glob(WEIGHT_FILES))):
+        from askalike.encoders.onnx.exported import ExportedLayers
+
         return ExportedLayers(exported, bits, lambda text: tokenizer.encode(text).ids)
     return BuiltLayers(open_transformer(config, map_tensors(module.place), module.place), bits)
+
+
+def find_exported(folder: Path) -> Path | None:
+    """Return the folder's graph: the one in 32 bits if there are several; None if there is none."""
+    files = (path for pattern in EXPORTED_FILES for path in sorted(folder.glob(pattern)))
+    return next(files, None)
 
 
 class TextLimits(NamedTuple):

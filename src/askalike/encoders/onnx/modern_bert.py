@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024), built as an ONNX graph.
+"""ModernBERT (Warner et al. 2024).
 
 Its layers normalise first, have no biases, gate their intermediate states (GeGLU), and rotate queries and keys by their
 positions. Only some layers attend to the whole text, the others to the tokens nearby.
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
-from askalike.encoders.onnx.architectures import Affine, find_prefix, make_affine, read_activation
-from askalike.encoders.onnx.graph import BIAS, CONTRIB, EMBEDDED, GraphBuilder
+from askalike.encoders.onnx.architectures import Affine, FolderWeights, make_affine, read_activation
 from askalike.encoders.onnx.weights import Tensor, to_float32
 
 WORDS = "embeddings.tok_embeddings.weight"
@@ -41,29 +40,23 @@ class ModernLayer(NamedTuple):
     is_local: bool
 
 
-class ModernBert:
+class ModernBert(FolderWeights):
     """The weights of a ModernBERT. Raises InputError for an unknown setting, and for a missing tensor.
 
     config: the content of config.json.
     """
 
     def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
-        self._config, self._tensors, self._folder = config, tensors, folder
-        self._prefix = find_prefix(tensors, WORDS)
-        self._place = place = folder / "config.json"
-        self.activation = read_activation(config, "hidden_activation", place)
+        super().__init__(config, tensors, folder, WORDS)
+        self._place = folder / "config.json"
+        self.activation = read_activation(config, "hidden_activation", self._place)
         self.epsilon = float(config.get("norm_eps", 1e-5))
-        try:
-            self.heads, count = int(config["num_attention_heads"]), int(config["num_hidden_layers"])
-            self.max_tokens = int(config["max_position_embeddings"])
-        except KeyError as missing:
-            raise InputError(f"{place}: no {missing}; expected one in a transformer's config") from None
+        self.heads, count = self._setting("num_attention_heads"), self._setting("num_hidden_layers")
+        self.max_tokens = self._setting("max_position_embeddings")
         every = int(config.get("global_attn_every_n_layers") or 3)
         self._kinds = config.get("layer_types") or [SLIDING if n % every else FULL for n in range(count)]
         self.reach = int(config.get("local_attention", 128)) // 2
         """The distance to the farthest token that local attention sees."""
-        self.word_vectors = self._tensor(WORDS)
-        """The vector of each token, as it is stored."""
         self.embedding_norm, self.final_norm = self._affine("embeddings.norm"), self._affine("final_norm")
 
     @property
@@ -91,29 +84,6 @@ class ModernBert:
         far = np.abs(places[:, None] - places) > self.reach
         return np.where(far, FAR, np.float32(0))[None, None]
 
-    def build_graph(self, bits: int) -> bytes:
-        """Return the graph from `embedded` to `states`, with `attention_bias`; see `graph.build_graph`."""
-        graph = GraphBuilder(bits)
-        start = graph.constant(np.array([0]))
-        waves = [[graph.constant(table) for table in self.waves(local, self.max_tokens)] for local in (False, True)]
-        states = graph.normalise(EMBEDDED, self.embedding_norm, self.epsilon)
-        for layer in self.layers():
-            norm = layer.attention_norm
-            normed = graph.normalise(states, norm, self.epsilon) if norm else states
-            joined = graph.linear(normed, layer.attention)
-            query, key, value = graph.add_all("Split", [joined], 3, axis=-1, num_outputs=3)
-            tables = [start, *waves[layer.is_local]]
-            query, key = (graph.add("RotaryEmbedding", [one, *tables], CONTRIB) for one in (query, key))
-            inputs = [query, key, value, *(["", "", BIAS] if layer.is_local else [])]
-            attended = graph.add("MultiHeadAttention", inputs, CONTRIB, num_heads=self.heads)
-            states = graph.add("Add", [states, graph.linear(attended, layer.attention_output)])
-            both = graph.linear(graph.normalise(states, layer.norm, self.epsilon), layer.intermediate)
-            inner, gate = graph.add_all("Split", [both], 2, axis=-1, num_outputs=2)
-            inner = graph.add("Mul", [graph.activate(inner, self.activation), gate])
-            states = graph.add("Add", [states, graph.linear(inner, layer.output)])
-        states = graph.normalise(states, self.final_norm, self.epsilon)
-        return graph.to_bytes(states, [EMBEDDED, *([BIAS] if SLIDING in self._kinds else [])])
-
     def waves(self, is_local: bool, tokens: int) -> tuple[Array, Array]:
         """Return the cosine and the sine of the angles of positions, (tokens, half of a head's size)."""
         kind = SLIDING if is_local else FULL
@@ -130,9 +100,3 @@ class ModernBert:
     def _affine(self, name: str) -> Affine:
         bias = self._tensors.get(f"{self._prefix}{name}.bias")
         return make_affine(self._tensor(f"{name}.weight"), bias)
-
-    def _tensor(self, name: str) -> Tensor:
-        try:
-            return self._tensors[self._prefix + name]
-        except KeyError:
-            raise InputError(f"{self._folder}: the weights have no tensor {self._prefix}{name}") from None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Transformer
+from askalike.encoders.onnx.weights import CompressedRows
 
 MAGIC = b"E5S1"
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", (16,))])
@@ -38,10 +39,8 @@ LAYER_TENSORS = {
 PARAMETERS = {"w": "weight", "b": "bias"}
 
 
-class PackedRows:
-    """A matrix in blocks of 4 bits, whose rows are read as 32-bit numbers."""
-
-    dtype = np.dtype(np.float32)
+class PackedRows(CompressedRows):
+    """A matrix in blocks of 4 bits."""
 
     def __init__(self, blocks: NDArray[np.void]) -> None:
         """blocks: (rows, blocks) of BLOCK."""
@@ -49,16 +48,11 @@ class PackedRows:
         self.shape = (len(blocks), blocks.shape[1] * BLOCK_SIZE)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
-        """Return some rows, (…, columns)."""
         blocks = self._blocks[rows]
         pairs = blocks["pairs"]
         numbers = np.concatenate([pairs & 15, pairs >> 4], -1).astype(np.float32) - 8
         scaled: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
         return scaled.reshape(*scaled.shape[:-2], -1)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
-        """Return all rows."""
-        return self[:]
 
 
 class _Cursor:
@@ -140,12 +134,7 @@ def _read_tensors(cursor: _Cursor, hidden: int, inner: int) -> Mapping[str, Any]
     tensors: dict[str, Any] = {}
     for _ in range(cursor.number()):
         name = cursor.take(cursor.number("<u2")).tobytes().decode("ascii")
-        kind, _count, offset, size = (
-            cursor.number("u1"),
-            cursor.number("<u4"),
-            cursor.number("<u8"),
-            cursor.number("<u8"),
-        )
+        kind, _count, offset, size = map(cursor.number, ("u1", "<u4", "<u8", "<u8"))
         values = cursor.content[offset : offset + size]
         if kind == PACKED:
             columns = inner if name.endswith(".fo.w") else hidden

@@ -1,21 +1,21 @@
-"""The modules of a SparseEncoder: vectors with a weight for each token of the vocabulary, nearly all of them 0.
+"""Vectors with a weight for each token of the vocabulary, nearly all of them 0 (SPLADE, Formal et al. 2021).
 
-The weights of a text come from a masked language model (SPLADE, Formal et al. 2021): for each token of the vocabulary,
-log(1 + max(0, logit)), pooled over the positions of the text. Those of queries may come from a table instead.
+The weights come from a masked language model: for each token of the vocabulary, log(1 + max(0, logit)), pooled over the
+positions of the text.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Affine, make_affine, read_activation
 from askalike.encoders.onnx.graph import EMBEDDED, GraphBuilder
-from askalike.encoders.onnx.layers import Bits, open_session, open_transformer
-from askalike.encoders.onnx.modules import Array, Step, read_json
-from askalike.encoders.onnx.weights import Tensor, map_tensors, to_float32
+from askalike.encoders.onnx.layers import open_transformer
+from askalike.encoders.onnx.modules import Step, read_json
+from askalike.encoders.onnx.runtime import open_session
+from askalike.encoders.onnx.weights import Bits, Tensor, map_tensors
 
 _ROBERTA = ("lm_head.dense", "lm_head.layer_norm", "lm_head")
 HEADS: Mapping[str, tuple[str, str, str]] = {
@@ -77,38 +77,3 @@ def _first(tensors: Mapping[str, Tensor], *names: str) -> Tensor | None:
 
 def _read_affine(tensors: Mapping[str, Tensor], name: str) -> Affine:
     return make_affine(tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
-
-
-class TokenWeights:
-    """Reads texts by a table with a weight for each token of the vocabulary (SparseStaticEmbedding)."""
-
-    max_tokens: int | None = None
-
-    def __init__(self, folder: Path, model: Path) -> None:
-        """folder: the module's. model: the whole model's, which may have the table as idf.json, by tokens."""
-        named = str(read_json(folder / "config.json").get("path") or "")
-        if named.endswith(".json"):
-            self._weights = _read_table(folder, model)
-            return
-        tensors = map_tensors(folder)
-        if "weight" not in tensors:
-            raise InputError(f"{folder}: the weights have no tensor weight; expected a weight for each token")
-        self._weights = to_float32(tensors["weight"])
-
-    def run(self, ids: NDArray[np.int64]) -> Array:
-        """Return the weights of the tokens of texts, (texts, vocabulary), from ids (texts, tokens)."""
-        vectors = np.zeros((len(ids), len(self._weights)), np.float32)
-        np.put_along_axis(vectors, ids, self._weights[ids], 1)
-        return vectors
-
-
-def _read_table(folder: Path, model: Path) -> Array:
-    """Return the weight of each token from a file of weights by token."""
-    path = next((p for p in (folder / "idf.json", model / "idf.json") if p.exists()), folder / "idf.json")
-    by_token = read_json(path)
-    ids = read_json(folder / "tokenizer.json").get("model", {}).get("vocab", {})
-    weights = np.zeros(max(ids.values(), default=0) + 1, np.float32)
-    for token, weight in by_token.items():
-        if token in ids:
-            weights[ids[token]] = weight
-    return weights

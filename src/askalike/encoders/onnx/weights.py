@@ -6,9 +6,10 @@ one range for a whole batch.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ ZERO = 128
 """The unsigned byte that represents 0."""
 
 Tensor = NDArray[Any]
+Bits = Literal[8, 32]
+"""The precision of linear maps."""
 
 
 def map_tensors(folder: Path) -> dict[str, Tensor]:
@@ -64,6 +67,21 @@ def _map_file(path: Path) -> Mapping[str, Tensor]:
 
 def _view(content: Tensor, kind: str, shape: list[int], begin: int, end: int) -> Tensor:
     return content[begin:end].view(TYPES[kind]).reshape(shape)
+
+
+class CompressedRows(ABC):
+    """A stored matrix whose rows are read as 32-bit numbers. shape: (rows, columns)."""
+
+    dtype = np.dtype(np.float32)
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        """Return some rows, (…, columns)."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
+        """Return all rows."""
+        return self[:]
 
 
 class BlockWeights(NamedTuple):

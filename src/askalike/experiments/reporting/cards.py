@@ -11,7 +11,7 @@ from askalike.evaluation.evaluate import FirstRelevantRanks, first_relevant_rank
 from askalike.evaluation.rules import get_rule
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH
-from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.texts import ReportTexts
 
 HITS_SHOWN = 5
@@ -46,14 +46,12 @@ class SystemRanks:
 
 def collect_ranks(outcome: ExperimentResult) -> list[SystemRanks]:
     """Return the ranks of every system of an outcome."""
-    return [_system_ranks(system, outcome) for system in outcome.systems]
-
-
-def _system_ranks(system: SystemResult, outcome: ExperimentResult) -> SystemRanks:
-    rule = get_rule(outcome.rule)
-    runs = {seed: separate_ties(result.run) for seed, result in system.seed_results.items()}
-    ranks = {seed: first_relevant_ranks(run, outcome.labels.qrels, rule) for seed, run in runs.items()}
-    return SystemRanks(system.label, next(iter(runs.values())), ranks)
+    rule, systems = get_rule(outcome.rule), []
+    for system in outcome.systems:
+        runs = {seed: separate_ties(result.run) for seed, result in system.seed_results.items()}
+        ranks = {seed: first_relevant_ranks(run, outcome.labels.qrels, rule) for seed, run in runs.items()}
+        systems.append(SystemRanks(system.label, next(iter(runs.values())), ranks))
+    return systems
 
 
 def compute_accuracy_curves(system: SystemRanks) -> Floats:

@@ -11,6 +11,7 @@ from askalike.evaluation.significance import ALPHA
 from askalike.evaluation.tables import format_p
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.plotting import NO_FIGURES, can_plot
 from askalike.experiments.reporting import cards, figures
 from askalike.experiments.reporting.cards import SystemRanks
 from askalike.experiments.reporting.figures import ReportFigure
@@ -28,10 +29,11 @@ def write_report(outcome: ExperimentResult) -> Path:
     """Write `report.html`, and its figures as SVG and PDF, into the outcome's folder, with bytes that are reproducible.
 
     The page loads nothing: plots are inline SVG, style and script are inline too. Document texts are read from the
-    archive; if it is gone, their ids are shown. Raises InputError if a file cannot be written.
+    archive; if it is gone, their ids are shown. Without matplotlib, there are no figures. Raises InputError if a file
+    cannot be written.
     """
     systems = cards.collect_ranks(outcome)
-    drawn = draw_figures(outcome, systems, order_systems(outcome))
+    drawn = draw_figures(outcome, systems, order_systems(outcome)) if can_plot() else []
     (outcome.folder / FIGURES_FOLDER).mkdir(exist_ok=True)
     for figure in drawn:
         write_file(outcome.folder / FIGURES_FOLDER / f"{figure.name}.svg", figure.drawing.svg)
@@ -53,6 +55,7 @@ def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], draw
         beside=compare_with_paper(outcome),
         settings=[format_settings(system) for system in outcome.systems],
         figures=drawn,
+        no_figures=NO_FIGURES,
         browsed=[cards.make_card(query, systems, outcome, texts) for query in browsed],
         sampled=[cards.make_card(query, systems, outcome, texts) for query in sampled],
         found=[finding for finding in outcome.findings if finding.count],

@@ -1,14 +1,23 @@
 """Builds segments of documents, and merges segments."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.index.lexical.segment import Segment
-from askalike.index.lexical.terms import fields_of_terms, merge_dictionaries, pack_terms, term_at
+from askalike.index.lexical.terms import (
+    copy_terms,
+    fields_of_terms,
+    find_field_range,
+    merge_dictionaries,
+    pack_terms,
+    select_terms,
+)
 from askalike.index.rows import Array, TitleRows, find_distinct
 from askalike.native.compiled import Matrix, compiled, inlined
 
@@ -56,8 +65,9 @@ class SegmentBuilder:
         rank[[self._term_ids[t] for t in order]] = np.arange(len(order), dtype=np.int32)
         terms = rank[np.frombuffer(self._terms, np.int32)] if self._terms else np.empty(0, np.int32)
         rows = np.array(self._docids), np.array(self._phrasings), np.array(self._title_keys), np.array(self._offsets)
-        forward = ForwardIndex(*rows, terms, np.empty(0, np.int32), *pack_terms(order))
-        return build_segments(forward, self._exact_lengths, self._field_count)
+        stored_fields = np.arange(self._field_count)
+        forward = ForwardIndex(*rows, terms, np.empty(0, np.int32), *pack_terms(order), stored_fields)
+        return build_segments(forward, self._exact_lengths)
 
 
 class _TermIds(dict[str, int]):
@@ -80,6 +90,7 @@ class ForwardIndex:
     tfs: Array
     term_bytes: Array
     term_offsets: Array
+    stored_fields: Array
 
     def split_in_halves(self) -> "tuple[ForwardIndex, ForwardIndex]":
         """Return the first and the second half of the documents, cut between two docids."""
@@ -91,17 +102,16 @@ class ForwardIndex:
         low, high = self.offsets[first], self.offsets[last]
         rows = self.docids[first:last], self.phrasings[first:last], self.title_keys[first:last]
         offsets = self.offsets[first : last + 1] - low
-        return ForwardIndex(
-            *rows, offsets, self.terms[low:high], self.tfs[low:high], self.term_bytes, self.term_offsets
-        )
+        dictionary = self.term_bytes, self.term_offsets
+        return ForwardIndex(*rows, offsets, self.terms[low:high], self.tfs[low:high], *dictionary, self.stored_fields)
 
 
-def build_segments(forward: ForwardIndex, exact_lengths: bool, field_count: int) -> list[Segment]:
+def build_segments(forward: ForwardIndex, exact_lengths: bool) -> list[Segment]:
     """Return the segment of these documents, or the segments of their halves if there are too many codes."""
     try:
-        return [_build_segment(forward, exact_lengths, field_count)]
+        return [_build_segment(forward, exact_lengths)]
     except TooManyCodesError:
-        return [s for half in forward.split_in_halves() for s in build_segments(half, exact_lengths, field_count)]
+        return [s for half in forward.split_in_halves() for s in build_segments(half, exact_lengths)]
 
 
 def can_merge(segments: Sequence[Segment]) -> bool:
@@ -112,26 +122,42 @@ def can_merge(segments: Sequence[Segment]) -> bool:
 
 def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool) -> list[Segment]:
     """Return one segment (or a few) of the live documents of several. masks: bool (D) per segment."""
-    term_bytes, term_offsets, new_ids = merge_dictionaries([(s.term_bytes, s.term_offsets) for s in segments])
+    stored_fields = segments[0].stored_fields
+    if any((own.stored_fields != stored_fields).any() for own in segments):
+        stored_fields = np.arange(len(stored_fields))
+    parts = [(at, *part) for at, segment in enumerate(segments) for part in _list_terms(segment, stored_fields)]
+    term_bytes, term_offsets, new_ids = merge_dictionaries([dictionary for *_, dictionary in parts])
     rows = [(s.docids, s.phrasings, s.titles.by_row(len(s.docids))) for s in segments]
     live_rows = ([column[mask] for column in own] for own, mask in zip(rows, masks, strict=True))
     docids, phrasings, title_keys = map(np.concatenate, zip(*live_rows, strict=True))
     order = np.argsort(docids, kind="stable")
     positions = np.empty(len(docids), np.int32)
     positions[order] = np.arange(len(docids), dtype=np.int32)
-    postings, start = [], 0
-    for segment, mask, own_ids in zip(segments, masks, new_ids, strict=True):
-        new_docs = np.full(len(mask), -1, np.int32)
-        new_docs[mask] = positions[start : start + int(mask.sum())]
-        start += int(mask.sum())
-        docs, ids = new_docs[segment.docs], np.repeat(own_ids.astype(np.int32), np.diff(segment.starts))
-        live = docs >= 0
-        postings.append((docs[live], ids[live], segment.code_tf[segment.codes[live]]))
+    new_docs = [np.full(len(mask), -1, np.int32) for mask in masks]
+    ends = np.cumsum([np.count_nonzero(mask) for mask in masks])
+    for own_docs, mask, live_positions in zip(new_docs, masks, np.split(positions, ends[:-1]), strict=True):
+        own_docs[mask] = live_positions
+    postings = []
+    for (at, terms, _), own_ids in zip(parts, new_ids, strict=True):
+        segment, starts = segments[at], segments[at].starts[terms.start : terms.stop + 1]
+        docs = new_docs[at][segment.decode_docs(starts[0], starts[-1])]
+        ids, live = np.repeat(own_ids.astype(np.int32), np.diff(starts)), docs >= 0
+        postings.append((docs[live], ids[live], segment.code_tf[segment.codes[starts[0] : starts[-1]][live]]))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     columns = _group_by_document(docs, term_ids, tfs, len(docids))
     ordered = docids[order], phrasings[order], title_keys[order]
-    forward = ForwardIndex(*ordered, *columns, term_bytes, term_offsets)
-    return build_segments(forward, exact, len(segments[0].lengths))
+    forward = ForwardIndex(*ordered, *columns, term_bytes, term_offsets, stored_fields)
+    return build_segments(forward, exact)
+
+
+def _list_terms(segment: Segment, stored_fields: Array) -> Iterator[tuple[range, tuple[Array, Array]]]:
+    """Yield the terms of a segment with its dictionary, and those that stand for a field which is stored otherwise."""
+    dictionary = segment.term_bytes, segment.term_offsets
+    yield range(len(segment.starts) - 1), dictionary
+    for field in np.flatnonzero(segment.stored_fields != stored_fields).tolist():
+        own = int(segment.stored_fields[field])
+        terms = find_field_range(*dictionary, own, len(stored_fields))
+        yield terms, copy_terms(*dictionary, terms, own, field)
 
 
 def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: int) -> tuple[Array, Array, Array]:
@@ -158,17 +184,66 @@ def _scatter(
         grouped_terms[at], grouped_tfs[at] = terms[i], tfs[i]
 
 
-def _build_segment(forward: ForwardIndex, exact_lengths: bool, field_count: int) -> Segment:
+class TermLists(NamedTuple):
+    """The documents of each term: V terms, P postings."""
+
+    term_bytes: Array
+    term_offsets: Array
+    starts: Array
+    """int64 (V + 1): where each term's postings begin."""
+    docs: Array
+    tfs: Array
+    """int32 (P)."""
+
+    def select(self, keep: Array) -> "TermLists":
+        """Return the lists of some terms. keep: bool (V)."""
+        if keep.all():
+            return self
+        counts = np.diff(self.starts)
+        kept = np.repeat(keep, counts)
+        dictionary = select_terms(self.term_bytes, self.term_offsets, keep)
+        return TermLists(*dictionary, np.append(0, np.cumsum(counts[keep])), self.docs[kept], self.tfs[kept])
+
+    def find_stored_fields(self, lengths: Array) -> Array:
+        """Return, for each field, the first one with the same words in every document: int64 (F).
+
+        lengths: (F, D), the number of words in each field of each document.
+        """
+        stored_fields = np.arange(len(lengths))
+        for earlier, field in combinations(range(len(lengths)), 2):
+            if stored_fields[field] == field and np.array_equal(lengths[earlier], lengths[field]):
+                one, other = (self._list_words(own, len(lengths)) for own in (earlier, field))
+                if all(map(np.array_equal, one, other)):
+                    stored_fields[field] = earlier
+        return stored_fields
+
+    def _list_words(self, field: int, field_count: int) -> "TermLists":
+        """Return the lists of a field's words, without its mark."""
+        dictionary = self.term_bytes, self.term_offsets
+        terms = find_field_range(*dictionary, field, field_count)
+        starts = self.starts[terms.start : terms.stop + 1]
+        own = slice(starts[0], starts[-1])
+        words = copy_terms(*dictionary, terms, field, 0)
+        return TermLists(*words, starts - starts[0], self.docs[own], self.tfs[own])
+
+
+def _build_segment(forward: ForwardIndex, exact_lengths: bool) -> Segment:
+    stored_fields, field_count = forward.stored_fields, len(forward.stored_fields)
     term_fields = fields_of_terms(forward.term_bytes, forward.term_offsets, field_count)
     lengths = np.zeros((field_count, len(forward.docids)), np.int32)
     _sum_lengths(forward.offsets, forward.terms, forward.tfs, term_fields, lengths)
+    lengths = lengths[stored_fields]
     scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths, 1)).astype(np.int32)
-    starts, docs, tf = _invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1)
-    used, term_bytes, term_offsets = np.flatnonzero(np.diff(starts)), forward.term_bytes, forward.term_offsets
-    if len(used) < len(term_offsets) - 1:
-        term_fields = term_fields[used]
-        term_bytes, term_offsets = pack_terms([term_at(term_bytes, term_offsets, int(i)) for i in used])
-    starts = np.append(starts[used], starts[-1])
+    lists = TermLists(
+        forward.term_bytes, forward.term_offsets,
+        *_invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1),
+    )  # fmt: skip
+    lists = lists.select(np.diff(lists.starts) > 0)
+    if (stored_fields == np.arange(field_count)).all():
+        stored_fields = lists.find_stored_fields(lengths)
+    term_fields = fields_of_terms(lists.term_bytes, lists.term_offsets, field_count)
+    is_own = (stored_fields == np.arange(field_count))[term_fields]
+    (term_bytes, term_offsets, starts, docs, tf), term_fields = lists.select(is_own), term_fields[is_own]
     codes, code_tf, code_length = _assign_codes(starts, docs, tf, term_fields, scored_lengths)
     if len(code_tf) > MAX_CODES:
         raise TooManyCodesError
@@ -186,7 +261,7 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, field_count: int)
         forward.docids, forward.phrasings, lengths, term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
         code_tf, code_length, df, ttf, pareto_starts, pareto[: pareto_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
-        *TitleRows.of_keys(forward.title_keys),
+        *TitleRows.of_keys(forward.title_keys), stored_fields,
     )  # fmt: skip
 
 

@@ -46,7 +46,8 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     [7]
     """
 
-    FORMAT: ClassVar[int] = 6
+    FORMAT: ClassVar[int] = 7
+    OLDER_FORMATS: ClassVar[Sequence[int]] = (6,)  # each field has postings of its own
     LAYOUT = LexicalLayout
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:
@@ -115,7 +116,7 @@ class LexicalWriter(IndexWriter[LiveSegment]):
         return len(segment.segment.code_tf)
 
     def _can_merge(self, segments: Sequence[LiveSegment]) -> bool:
-        postings = sum(len(live.segment.codes) for live in segments)
+        postings = sum(len(s.segment.codes) * len(s.stored_fields) // len(s.own_fields) for s in segments)
         fits = postings * BYTES_PER_MERGED_POSTING <= self._memory_bytes
         return fits and can_merge([live.segment for live in segments])
 

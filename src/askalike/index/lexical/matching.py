@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from askalike.index.lexical.maxscore import PostingArrays, doc_at, find_posting, lower_bound
 from askalike.index.lexical.query_batch import QueryBatch, ScoreTables
+from askalike.index.rows import first_row
 from askalike.native.compiled import Matrix, compiled, inlined
 
 LAST_ROW = np.iinfo(np.int64).max
@@ -51,20 +52,6 @@ class DocumentMatches(NamedTuple):
         term_scores = np.full((0, 0) if max_terms is None else (pairs, max_terms), np.nan)
         of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
         return cls(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
-
-
-@inlined()
-def _first_row(docids: NDArray[np.int64], docid: int) -> int:
-    """Return the first row of a docid, or of the next higher one."""
-    low, size = 0, len(docids)
-    while size > 0:
-        half = size >> 1
-        if docids[low + half] < docid:
-            low += half + 1
-            size -= half + 1
-        else:
-            size = half
-    return low
 
 
 @inlined()
@@ -141,7 +128,7 @@ def match_documents(
     live_mask: (rows), which rows are not deleted; empty if none is. cursors: working memory.
     """
     for i in range(len(docids)):
-        q, row = queries[i], _first_row(p.docids, docids[i])
+        q, row = queries[i], first_row(p.docids, docids[i])
         if not i or q != queries[i - 1] or docids[i] < docids[i - 1]:
             cursors.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
             cursors.upcoming[batch.offsets[q] : batch.offsets[q + 1]] = 0

@@ -29,7 +29,7 @@ ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as 
 BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
-MAX_SEED_POSTINGS = 4_096
+MAX_SEED_POSTINGS = 2_048
 USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
 MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
 _kept = threading.local()
@@ -449,19 +449,25 @@ def _select_nth(values: Array, n: int, nth: int) -> int:
 @inlined()
 def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, block_max: Array) -> int:
     """Move the documents with the largest sums, 1 to 4 times `min_count`, to the front; return their number."""
-    if n <= 2 * min_count:
+    if n <= 4 * min_count:
         return n
-    size = n // (2 * min_count)
-    for b in range(2 * min_count):
-        block_max[b] = sums[b * size]
+    size = n // (4 * min_count)
+    for b in range(4 * min_count):
+        largest = sums[b * size]
         for c in range(b * size + 1, (b + 1) * size):
-            block_max[b] = max(block_max[b], sums[c])
-    median = _select_nth(block_max, 2 * min_count, min_count)  # at least min_count sums reach it
+            largest = max(largest, sums[np.uint64(c)])
+        block_max[b] = largest
+    min_sum = _select_nth(block_max, 4 * min_count, 3 * min_count)  # at least min_count sums reach it
     kept = 0
-    for c in range(n):
-        if sums[c] >= median and kept < 4 * min_count:
+    for block in range(0, n, BLOCK_SIZE):
+        reaching = mark_reaching(sums, block, min_sum)
+        while reaching and kept < 4 * min_count:
+            c = block + trailing_zeros(reaching)
+            if c >= n:
+                break
             candidates[kept], sums[kept] = candidates[c], sums[c]
             kept += 1
+            reaching &= reaching - BIT
     return kept
 
 

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.lazy import lazy_property
 from askalike.core.types import Floats
 from askalike.index.lexical.query_batch import QueryBatch
 from askalike.index.lexical.term_scores import TermScorer, TermScores, integer_scale
@@ -62,7 +61,7 @@ class PreparedQueries:
     scores may not fit into memory together."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class PreparedBatch:
     """Q queries with M terms on a state of an index with F fields.
 
@@ -99,54 +98,24 @@ class PreparedBatch:
         )  # fmt: skip
         return cls(prechecked(columns), scores, terms.counts, factors)
 
-    @lazy_property
-    def self_scores(self) -> Floats:
-        """The score of each query for a text with the same words in each field, (Q, F); 0 without words.
+    def weigh_words(self) -> "WordWeights":
+        """Return what the queries' words weigh.
 
-        Every completion of a word gets the highest weight among them, so that no text scores far above this.
+        Every completion of an unfinished word gets the highest count and the lowest idf among them, so that no text
+        scores far above a query itself.
         """
-        columns, counts = self.columns, self.counts
-        factors = columns.weights / counts
-        if self._completes:
-            counts = np.where(columns.completes, -self._least_completions(-counts)[self._groups], counts)
-        lengths = self._sum_groups(counts)[self._groups]
-        each = counts * factors * self.scores.score_in_text(columns.terms, counts, lengths)
-        return self._sum_groups(each).reshape(self.factors.shape)
-
-    @lazy_property
-    def term_information(self) -> Floats:
-        """The idf of each term in its field, (M); all completions have that of the most common."""
-        idf = self.scores.terms.information[self.columns.terms]
-        if not self._completes:
-            return idf
-        return np.where(self.columns.completes, self._least_completions(idf)[self._groups], idf)
-
-    @lazy_property
-    def total_information(self) -> Floats:
-        """The idf of each query's words, (Q, F); completions are one word."""
-        return self._sum_groups(self.term_information).reshape(self.factors.shape)
-
-    def _sum_groups(self, values: Floats) -> Floats:
-        """Return, for each query and field, the sum over its finished words and the minimum over its completions."""
-        groups, size = self._groups, self.factors.size
-        if not self._completes:
-            return np.asarray(np.bincount(groups, values, size), np.float64)
-        finished = self.columns.completes == 0
-        sums = np.bincount(groups[finished], values[finished], size)
-        return np.asarray(sums + self._least_completions(values), np.float64)
-
-    def _least_completions(self, values: Floats) -> Floats:
-        """Return the minimum over the completions in each field of each query, (Q · F); 0 without any."""
-        completed = np.flatnonzero(self.columns.completes)
-        least = np.full(self.factors.size, np.inf)
-        np.minimum.at(least, self._groups[completed], values[completed])
-        least[np.isinf(least)] = 0.0
-        return least
-
-    @lazy_property
-    def _completes(self) -> bool:
-        """Whether a query has an unfinished word with completions."""
-        return bool(self.columns.completes.any())
+        columns, counts, shape = self.columns, self.counts, self.factors.shape
+        factors, idf = columns.weights / counts, self.scores.terms.information[columns.terms]
+        groups = np.repeat(np.arange(len(self)), np.diff(columns.offsets)) * shape[1] + columns.fields
+        completed = columns.completes.nonzero()[0]
+        if len(completed):
+            counts, idf = counts.copy(), idf.copy()
+            counts[completed] = -_find_least(-counts, groups, completed, self.factors.size)[groups[completed]]
+            idf[completed] = _find_least(idf, groups, completed, self.factors.size)[groups[completed]]
+        lengths = _sum_words(counts, groups, completed, self.factors.size)[groups]
+        scores = counts * factors * self.scores.score_in_text(columns.terms, counts, lengths)
+        totals = [_sum_words(values, groups, completed, self.factors.size).reshape(shape) for values in (scores, idf)]
+        return WordWeights(idf, *totals)
 
     def name_scores(self, q: int, scores: Floats) -> list[list[tuple[str, float]]]:
         """Return each document's scored terms of query q, with the scores; of completions in a field, only the best.
@@ -166,11 +135,36 @@ class PreparedBatch:
                 completed[document][field] = names[numbers[term]], score
         return [[*own, *best.values()] for own, best in zip(named, completed, strict=True)]
 
-    @lazy_property
-    def _groups(self) -> Array:
-        """The query and the field of each term as one number, (M)."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
-        return rows * self.factors.shape[1] + self.columns.fields
+
+class WordWeights(NamedTuple):
+    """What the M words of Q queries weigh in F fields."""
+
+    information: Floats
+    """(M): the idf of each in its field."""
+    self_scores: Floats
+    """(Q, F): the score of each query for a text with the same words in the field; 0 without words."""
+    total_information: Floats
+    """(Q, F): the idf of all of a query's words; completions are one word."""
+
+
+def _sum_words(values: Floats, groups: Array, completed: Array, size: int) -> Floats:
+    """Return for each of `size` groups of words the sum over its finished words and the minimum over its completions.
+
+    groups: of each word. completed: the positions of completions.
+    """
+    if not len(completed):
+        return np.asarray(np.bincount(groups, values, size), np.float64)
+    finished = np.delete(np.arange(len(values)), completed)
+    sums = np.bincount(groups[finished], values[finished], size)
+    return np.asarray(sums + _find_least(values, groups, completed, size), np.float64)
+
+
+def _find_least(values: Floats, groups: Array, completed: Array, size: int) -> Floats:
+    """Return the minimum over the completions in each group; 0 without any. See `_sum_words`."""
+    least = np.full(size, np.inf)
+    np.minimum.at(least, groups[completed], values[completed])
+    least[np.isinf(least)] = 0.0
+    return least
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,8 @@ class ScoreTables(NamedTuple):
     """(E): one per code if the list is longer than the number of codes, else one per posting."""
     code_count: int
     """The number of the segment's codes."""
+    shares_terms: bool
+    """Whether the segment's terms stand for words of several fields."""
     pareto_starts: NDArray[np.int64]
     pareto: NDArray[np.uint16]
     """See Segment."""
@@ -69,7 +71,10 @@ class QueryBatch(NamedTuple):
 
 @inlined()
 def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, t: SegmentTerms) -> int:
-    """Write the terms of query q in the segment, with their scores as integers, into `t`; return their number."""
+    """Write the terms of query q in the segment, with their scores as integers, into `t`; return their number.
+
+    Terms of several fields that the segment has as one become one term with the sum of their scores.
+    """
     n = at = ZERO
     for m in range(batch.offsets[q], batch.offsets[q + 1]):
         term = tables.ids[batch.terms[m]]
@@ -78,36 +83,60 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
         length = p.starts[term + 1] - p.starts[term]
         factor = batch.weights[m] * batch.scales[q]
         entries = min(length, tables.code_count)
-        source = tables.entries[tables.starts[batch.terms[m]] :][:entries]
-        table = t.scores[at : at + entries]
         by_code = length > tables.code_count
-        peak = np.int32(0)
+        source = tables.entries[tables.starts[batch.terms[m]] :][:entries]
+        place = n
+        if tables.shares_terms and batch.fields[m] and not batch.completes[m]:
+            place = _find_term(t, n, term)
+        start = at if place == n else t.table_starts[place]
+        table = t.scores[start : start + entries]
+        if place == n:
+            table[:] = 0
         for j in range(entries):
-            table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match scores above 0
+            table[j] += max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match scores above 0
+        peak = np.int32(0)
         if by_code:
             for j in range(tables.pareto_starts[term], tables.pareto_starts[term + 1]):
                 peak = max(peak, table[tables.pareto[j]])
         else:
             for j in range(entries):
                 peak = max(peak, table[j])
-        _insert_term(t, n, term, at, by_code, peak, batch.completes[m])
-        at += entries
-        n += 1
+        if place == n:
+            at += entries
+            n += 1
+        _place_term(t, n, place, term, start, by_code, peak, batch.completes[m])
     return n
 
 
 @inlined()
-def _insert_term(
-    t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, completes: int
+def _find_term(t: SegmentTerms, n: int, term: int) -> int:
+    """Return the place of a term among the first n, or n."""
+    for i in range(n):
+        if t.ids[i] == term:
+            return i
+    return n
+
+
+@inlined()
+def _place_term(
+    t: SegmentTerms, n: int, place: int, term: int, table_start: int, by_code: bool, max_score: int, completes: int
 ) -> None:
-    """Insert a term into the first n, in the order of SegmentTerms; completions are last."""
-    at = n
+    """Write a term over that at a place among n, and move it into the order of SegmentTerms; completions are last."""
+    at = place
     while not completes and at and (t.completes[at - 1] or t.max_scores[at - 1] > max_score):
-        t.ids[at], t.table_starts[at], t.by_code[at] = t.ids[at - 1], t.table_starts[at - 1], t.by_code[at - 1]
-        t.max_scores[at], t.completes[at] = t.max_scores[at - 1], t.completes[at - 1]
+        _copy_term(t, at - 1, at)
         at -= 1
+    while at + 1 < n and not t.completes[at + 1] and t.max_scores[at + 1] < max_score:
+        _copy_term(t, at + 1, at)
+        at += 1
     t.ids[at], t.table_starts[at], t.by_code[at] = term, table_start, by_code
     t.max_scores[at], t.completes[at] = max_score, completes
+
+
+@inlined()
+def _copy_term(t: SegmentTerms, source: int, target: int) -> None:
+    t.ids[target], t.table_starts[target], t.by_code[target] = t.ids[source], t.table_starts[source], t.by_code[source]
+    t.max_scores[target], t.completes[target] = t.max_scores[source], t.completes[source]
 
 
 @compiled()

@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import AllowedDocs, TopDocs
+from askalike.core.types import AllowedDocs, Floats, TopDocs
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import TopKHeaps, borrow_buffers
 from askalike.index.lexical.prepared import (
@@ -20,6 +20,7 @@ from askalike.index.lexical.prepared import (
     PreparedQueries,
     QueryTerms,
     TermColumns,
+    WordWeights,
 )
 from askalike.index.lexical.query_batch import search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
@@ -132,9 +133,11 @@ class PostingsSearcher:
         """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched again."""
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
-            matches = self._match(batch, candidates[rows])
+            weights = batch.weigh_words()
+            matches = self._match(batch, weights, candidates[rows])
             found.scores.extend(_split(matches.scores, candidates[rows]))
-            found.absolute.extend(_split(_absolute_scores(batch, matches, candidates[rows]), candidates[rows]))
+            absolute = _absolute_scores(weights, batch.factors, matches, candidates[rows])
+            found.absolute.extend(_split(absolute, candidates[rows]))
             batches.append(matches)
         return found
 
@@ -148,7 +151,7 @@ class PostingsSearcher:
         contributions: list[list[TermContributions]] = []
         for number, (rows, batch) in enumerate(self._iter_batches(prepared)):
             matches = known.select(number, rows, candidates[rows]) if known else None
-            matches = matches or self._match(batch, candidates[rows], True)
+            matches = matches or self._match(batch, batch.weigh_words(), candidates[rows], True)
             of_queries = zip(
                 _split(matches.term_scores, candidates[rows]), _split(matches.phrasings, candidates[rows]), strict=True
             )
@@ -192,7 +195,9 @@ class PostingsSearcher:
         scores = heaps.scores / columns.scales[:, None]
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
-    def _match(self, batch: PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
+    def _match(
+        self, batch: PreparedBatch, weights: WordWeights, candidates: Sequence[Array], wants_terms: bool = False
+    ) -> DocumentMatches:
         """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
         max_terms = batch.columns.max_terms
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
@@ -204,38 +209,32 @@ class PostingsSearcher:
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
-                live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, cursors
+                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, cursors
             )
         return matches
 
     def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
         names, places = columns.distinct_terms()
-        with self._lock:
-            numbers, scores = self._compute_scores(names, similarity)
+        with self._lock:  # a cache that exceeds its limit is replaced
+            if len(self._terms) > MAX_CACHED_TERMS:
+                self._forget_terms()
+            numbers, scores = self._terms.look_up(names), self._term_scores.get(similarity)
+            if scores is None or scores.largest_table > MAX_CACHED_SCORES:
+                if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
+                    self._term_scores.clear()
+                scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
+            scores.compute(numbers)
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
-
-    def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
-        """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""
-        if len(self._terms) > MAX_CACHED_TERMS:
-            self._forget_terms()
-        numbers = self._terms.look_up(terms)
-        scores = self._term_scores.get(similarity)
-        if scores is None or scores.largest_table > MAX_CACHED_SCORES:
-            if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
-                self._term_scores.clear()
-            scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
-        scores.compute(numbers)
-        return numbers, scores
 
 
 def _absolute_scores(
-    batch: PreparedBatch, matches: DocumentMatches, candidates: Sequence[Array]
+    weights: WordWeights, factors: Floats, matches: DocumentMatches, candidates: Sequence[Array]
 ) -> NDArray[np.float64]:
-    """Return the absolute score of each pair, see CandidateMatches."""
+    """Return the absolute score of each pair, see CandidateMatches. factors: see PreparedBatch."""
     rows = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-    scores = matches.field_scores / np.where(batch.self_scores > 0, batch.self_scores, 1.0)[rows]
-    shares = matches.information / np.maximum(batch.total_information, MIN_INFORMATION)[rows]
-    return np.asarray(((scores + shares) / 2 * batch.factors[rows]).max(axis=1, initial=0.0), np.float64)
+    scores = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[rows]
+    shares = matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[rows]
+    return np.asarray(((scores + shares) / 2 * factors[rows]).max(axis=1, initial=0.0), np.float64)
 
 
 def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:

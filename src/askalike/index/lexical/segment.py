@@ -13,7 +13,7 @@ from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.checksums import check_offsets
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
-from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, term_at
+from askalike.index.lexical.terms import MARKS, find_field_range, find_prefix_range, find_terms, move_term, term_at
 from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
@@ -29,6 +29,9 @@ class Segment:
 
     A posting's code stands for a (frequency, length) pair, from which scores are computed and which does not change
     with the collection's statistics. The length is that of the field that the term belongs to. F fields.
+
+    Where all documents have the same words in two fields, as questions without bodies have in title and text, the terms
+    of one stand for both.
     """
 
     docids: Array
@@ -67,16 +70,13 @@ class Segment:
     title_keys: Array
     title_rows: Array
     """The documents that have a title, by its key, see TitleRows."""
+    stored_fields: Array
+    """int64 (F): the field whose terms each field has: itself, or an earlier one with the same words everywhere."""
 
     @property
     def titles(self) -> TitleRows:
         """The documents by the keys of their titles."""
         return TitleRows(self.title_keys, self.title_rows)
-
-    @property
-    def docs(self) -> Array:
-        """int32 (P): the document of each posting, as its position in `docids`."""
-        return self.decode_docs(0, len(self.places))
 
     def decode_docs(self, first: int, last: int) -> Array:
         """Return the documents of the postings first:last as positions in `docids`: int32."""
@@ -86,6 +86,7 @@ class Segment:
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
         arrays = open_arrays(path)
+        arrays = {"stored_fields": np.arange(len(arrays["lengths"])), **arrays}  # of older formats
         segment = cls(**{field.name: arrays[field.name] for field in fields(cls)})
         segment.check_bounds()
         return segment
@@ -99,11 +100,14 @@ class Segment:
         lengths = {
             "starts": terms + 1, "pareto_starts": terms + 1, "df": terms, "ttf": terms, "bitmap_of": terms,
             "phrasings": documents, "blocks": postings, "codes": postings,
-            "code_length": len(self.code_tf), "ranks": len(self.bitmaps),
+            "code_length": len(self.code_tf), "ranks": len(self.bitmaps), "stored_fields": len(self.lengths),
         }  # fmt: skip
         wrong = [name for name, length in lengths.items() if len(getattr(self, name)) != length]
         if wrong := wrong or (["lengths"] if self.lengths.shape[1:] != (documents,) else []):
             raise ValueError(f"{wrong[0]} has another length than it should have")
+        stored = self.stored_fields
+        if bool((stored > np.arange(len(stored))).any() or (stored[stored] != stored).any()):
+            raise ValueError("its fields are not stored as earlier ones")
         self.titles.check_bounds(documents)
         if self.bitmap_of.max(initial=-1) >= len(self.bitmaps) or bool((self.docids[1:] < self.docids[:-1]).any()):
             raise ValueError("its documents do not ascend, or a bitmap is missing")
@@ -173,6 +177,22 @@ class LiveSegment(LiveRows):
         return [(int(np.count_nonzero(n)), int(n.sum(dtype=np.int64)), int(n.max(initial=0))) for n in fields]
 
     @cached_property
+    def stored_fields(self) -> Sequence[int]:
+        """See Segment."""
+        fields: list[int] = self.segment.stored_fields.tolist()
+        return fields
+
+    @cached_property
+    def own_fields(self) -> Sequence[int]:
+        """The fields whose terms the segment has."""
+        return sorted(set(self.stored_fields))
+
+    @cached_property
+    def shares_terms(self) -> bool:
+        """Whether terms stand for words of several fields."""
+        return len(self.own_fields) < len(self.stored_fields)
+
+    @cached_property
     def _positions(self) -> dict[str, int]:
         """Cached positions of terms; kept by commits that do not change the segment."""
         return {}
@@ -182,10 +202,15 @@ class LiveSegment(LiveRows):
         known = self._positions
         if new := [term for term in terms if term not in known]:
             if len(known) + len(new) > MAX_REMEMBERED_TERMS:
-                return find_terms(self.segment.term_bytes, self.segment.term_offsets, terms)
-            found = find_terms(self.segment.term_bytes, self.segment.term_offsets, new)
+                return self._find_terms(terms)
+            found = self._find_terms(new)
             known.update(zip(new, found.tolist(), strict=True))
         return np.array([known[term] for term in terms], np.int64)
+
+    def _find_terms(self, terms: Sequence[str]) -> Array:
+        if self.shares_terms:
+            terms = [move_term(term, self.stored_fields) for term in terms]
+        return find_terms(self.segment.term_bytes, self.segment.term_offsets, terms)
 
     def term_statistics(self, ids: Array) -> tuple[Array, Array]:
         """Return (df, ttf) of terms, given by their positions in the dictionary; 0 where a position is −1."""
@@ -204,10 +229,9 @@ class LiveSegment(LiveRows):
         """Return which terms, given by their positions in the dictionary, occur in a live document."""
         return self._read_docids(ids, 1)[1] > 0 if len(self.deleted) else ids >= 0
 
-    def first_docids(self, term: int, count: int) -> Array:
-        """Return the first live docids of a term, given by its position in the dictionary, up to a limit: int64."""
-        [docids], [found] = self._read_docids(np.array([term]), count)
-        return docids[:found]
+    def first_docids(self, ids: Array, count: int) -> list[Array]:
+        """Return the first live docids of terms, given by their positions in the dictionary, up to a limit: int64."""
+        return [docids[:n] for docids, n in zip(*self._read_docids(ids, count), strict=True)]
 
     def _read_docids(self, ids: Array, count: int) -> tuple[Array, Array]:
         """Return the first live docids of terms, int64 (n, count), and how many there are, int64 (n)."""
@@ -217,15 +241,15 @@ class LiveSegment(LiveRows):
         return docids, found
 
     def prefix_range(self, field: int, prefix: str) -> range:
-        """Return the positions of a field's terms whose words begin with a prefix."""
+        """Return the positions of the terms of one of the segment's own fields whose words begin with a prefix."""
         dictionary = self.segment.term_bytes, self.segment.term_offsets
-        if field or prefix:
+        if prefix:
             return find_prefix_range(*dictionary, MARKS[field] + prefix)
-        fields = len(self.segment.lengths)
-        return range(find_prefix_range(*dictionary, MARKS[fields - 1]).stop if fields > 1 else 0, len(self.segment.df))
+        return find_field_range(*dictionary, field, len(self.stored_fields))
 
     def complete(self, field: int, prefix: str, count: int) -> Completions:
         """Return the words of a field that begin with a prefix, at most `count`, by descending df; see Completions."""
+        field = self.stored_fields[field]
         known = self._completions.get((field, prefix))
         if known is None or not (known.is_all or len(known.words) >= count):
             between = self.prefix_range(field, prefix)

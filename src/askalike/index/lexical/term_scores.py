@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
-from askalike.index.lexical.terms import field_of
+from askalike.index.lexical.terms import field_of, move_term
 from askalike.index.rows import find_distinct
 from askalike.native.compiled import Matrix, compiled
 
@@ -99,7 +99,8 @@ class KnownTerms:
 
     names: the terms. fields: uint8 (n), the field of each. df, ttf: float64 (n), over all segments. information:
     float64 (n), the idf in the field. segment_ids: per segment int64 (n), each term's position in the segment's
-    dictionary, −1 if it does not have the term. statistics: of each field.
+    dictionary, −1 if it does not have the term. originals: int64 (n), the term with the same postings in all segments
+    and the same statistics, itself by default. statistics: of each field.
     """
 
     def __init__(self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics]) -> None:
@@ -110,32 +111,55 @@ class KnownTerms:
         self.ttf = np.empty(0, np.float64)
         self.information = np.empty(0, np.float64)
         self.segment_ids = [np.empty(0, np.int64) for _ in segments]
+        self.originals = np.empty(0, np.int64)
         self._numbers: dict[str, int] = {}
+        stored = {tuple(live.stored_fields) for live in segments}
+        self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
+        """The fields that all segments store fields as; empty if these differ."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each term. New terms are looked up in every segment."""
-        new = [t for t in dict.fromkeys(terms) if t not in self._numbers]
-        if new:
-            self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
-            self.names += new
-            df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
-            for at, live in enumerate(self.segments):
-                ids = live.find(new)
-                self.segment_ids[at] = np.append(self.segment_ids[at], ids)
-                segment_df, segment_ttf = live.term_statistics(ids)
-                df += segment_df
-                ttf += segment_ttf
-            self.df = np.append(self.df, df)
-            self.ttf = np.append(self.ttf, ttf)
-            last = len(self.statistics) - 1
-            fields = np.array([min(field_of(term), last) for term in new], np.uint8)
-            documents = np.array([own.collection.documents for own in self.statistics])[fields]
-            self.fields = np.append(self.fields, fields)
-            self.information = np.append(self.information, term_information(df.astype(np.float64), documents))
+        if new := [t for t in dict.fromkeys(terms) if t not in self._numbers]:
+            if self._stored_fields:
+                originals = dict.fromkeys(move_term(term, self._stored_fields) for term in new)
+                self._add([t for t in originals if t not in self._numbers])
+                self._copy([t for t in new if t not in self._numbers])
+            else:
+                self._add(new)
         return np.array([self._numbers[t] for t in terms], np.int64)
+
+    def _add(self, new: Sequence[str]) -> None:
+        df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
+        for at, live in enumerate(self.segments):
+            ids = live.find(new)
+            self.segment_ids[at] = np.append(self.segment_ids[at], ids)
+            segment_df, segment_ttf = live.term_statistics(ids)
+            df += segment_df
+            ttf += segment_ttf
+        self.df = np.append(self.df, df)
+        self.ttf = np.append(self.ttf, ttf)
+        last = len(self.statistics) - 1
+        fields = np.array([min(field_of(term), last) for term in new], np.uint8)
+        documents = np.array([own.collection.documents for own in self.statistics])[fields]
+        self.information = np.append(self.information, term_information(df.astype(np.float64), documents))
+        self._name(new, fields, np.arange(len(self.names), len(self.names) + len(new)))
+
+    def _copy(self, new: Sequence[str]) -> None:
+        """Add terms of which all is known, as the same words are known in the field that theirs is stored as."""
+        originals = np.array([self._numbers[move_term(term, self._stored_fields)] for term in new], np.int64)
+        self.segment_ids = [np.append(ids, ids[originals]) for ids in self.segment_ids]
+        columns = self.df, self.ttf, self.information
+        self.df, self.ttf, self.information = (np.append(column, column[originals]) for column in columns)
+        self._name(new, np.array(list(map(field_of, new)), np.uint8), originals)
+
+    def _name(self, new: Sequence[str], fields: NDArray[np.uint8], originals: NDArray[np.int64]) -> None:
+        self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
+        self.names += new
+        self.fields = np.append(self.fields, fields)
+        self.originals = np.append(self.originals, originals)
 
 
 class TermScores:
@@ -166,14 +190,21 @@ class TermScores:
         new = numbers[~self._computed[numbers]]
         if not len(new):
             return
-        new = find_distinct(new)
+        originals = self.terms.originals[new]
+        self._compute_new(find_distinct(originals[~self._computed[originals]]))
+        for column in (self.bounds, *self._starts):
+            column[new] = column[originals]
+        self._computed[new] = self._computed[originals] = True
+
+    def _compute_new(self, new: NDArray[np.int64]) -> None:
+        if not len(new):
+            return
         self.bounds[new] = self._compute_bounds(new)
         for at, live in enumerate(self.terms.segments):
             present = new[self.terms.segment_ids[at][new] >= 0]
             for field, own in enumerate(self.terms.statistics):
                 in_field = present[self.terms.fields[present] == field]
                 self._compute_tables(at, live.segment, in_field, own.collection)
-        self._computed[new] = True
 
     def _compute_tables(self, at: int, segment: Segment, numbers: NDArray[np.int64], collection: Collection) -> None:
         """Append the tables of some terms of a field, a few at a time, so that their columns stay in the cache."""
@@ -198,10 +229,10 @@ class TermScores:
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
-        segment = self.terms.segments[at].segment
+        live, segment = self.terms.segments[at], self.terms.segments[at].segment
         return ScoreTables(
             self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
-            segment.pareto_starts, segment.pareto,
+            live.shares_terms, segment.pareto_starts, segment.pareto,
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:

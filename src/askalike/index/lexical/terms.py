@@ -34,6 +34,13 @@ def word_of(term: str) -> str:
     return term[1:] if field_of(term) else term
 
 
+def move_term(term: str, stored_fields: Sequence[int]) -> str:
+    """Return the term that stands for the same word in the field that its field is stored as, see Segment."""
+    field = field_of(term)
+    own = stored_fields[field] if field < len(stored_fields) else field
+    return term if own == field else MARKS[own] + term[1:]
+
+
 def fields_of_terms(term_bytes: Bytes, term_offsets: Offsets, field_count: int) -> NDArray[np.uint8]:
     """Return the number of the field of each term of a dictionary."""
     lengths, first = np.diff(term_offsets), np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
@@ -49,6 +56,27 @@ def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
     return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 
+def select_terms(term_bytes: Bytes, term_offsets: Offsets, keep: NDArray[np.bool_]) -> tuple[Bytes, Offsets]:
+    """Return the dictionary of some terms. keep: bool (n)."""
+    lengths = np.diff(term_offsets)
+    return term_bytes[np.repeat(keep, lengths)], np.append(0, np.cumsum(lengths[keep]))
+
+
+def copy_terms(
+    term_bytes: Bytes, term_offsets: Offsets, terms: range, field: int, new_field: int
+) -> tuple[Bytes, Offsets]:
+    """Return the dictionary of the words of some terms, which are all in one field, in another field."""
+    offsets = term_offsets[terms.start : terms.stop + 1] - term_offsets[terms.start]
+    own = term_bytes[term_offsets[terms.start] : term_offsets[terms.stop]]
+    for mark, sign in ((MARKS[field], -1), (MARKS[new_field], 1)):
+        if mark and sign < 0:
+            own = np.delete(own, offsets[:-1])
+        elif mark:
+            own = np.insert(own, offsets[:-1], ord(mark))
+        offsets = offsets + sign * len(mark) * np.arange(len(offsets))
+    return own, offsets
+
+
 def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
     """Return the position of each term in a sorted dictionary, −1 for a missing term."""
     positions = np.empty(len(terms), np.int64)
@@ -60,6 +88,14 @@ def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> 
     """Return the positions of the terms that begin with a prefix, which are adjacent in a sorted dictionary."""
     wanted, _ = pack_terms([prefix])
     return range(*(_lower_bound(term_bytes, term_offsets, wanted, past_prefix) for past_prefix in (False, True)))
+
+
+def find_field_range(term_bytes: Bytes, term_offsets: Offsets, field: int, field_count: int) -> range:
+    """Return the positions of the terms of a field, which are adjacent: those of the first field are last."""
+    if field:
+        return find_prefix_range(term_bytes, term_offsets, MARKS[field])
+    first = find_prefix_range(term_bytes, term_offsets, MARKS[field_count - 1]).stop if field_count > 1 else 0
+    return range(first, len(term_offsets) - 1)
 
 
 def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Offsets]]) -> tuple[Bytes, Offsets, list[Offsets]]:

@@ -1,6 +1,7 @@
 """The words of an index, in any of its fields: completions of unfinished words, and words spelt like another."""
 
 from collections.abc import Iterable, Sequence
+from itertools import compress, product
 from typing import NamedTuple
 
 import numpy as np
@@ -55,23 +56,28 @@ class TermVocabulary:
             self._is_known = {}
         is_known = self._is_known
         if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
-            held = {term for _, term in self._count_live_documents(new)}
-            is_known.update((term, term in held) for term in new)
+            missing = new
+            for live, field in product(self._segments, self._fields):  # most words are in the first, the largest
+                if missing:
+                    held = live.has_live_documents(live.find(mark_terms(missing, field)))
+                    missing = list(compress(missing, (~held).tolist()))
+            is_known.update(dict.fromkeys(new, True) | dict.fromkeys(missing, False))
         return {term for term in terms if not is_known[term]}
 
     def docids(self, term: str, count: int) -> list[int]:
         """Return the lowest docids of the live questions that contain a term, up to a limit."""
-        docids = [np.empty(0, np.int64)]
-        for live in self._segments:
-            for field in self._fields:
-                [at] = live.find(mark_terms([term], field)).tolist()
-                docids += [live.first_docids(at, count)] if at >= 0 else []
-        lowest: list[int] = find_distinct(np.concatenate(docids))[:count].tolist()
-        return lowest
+        return self.docids_of_each([term], count)[0]
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the `docids` of each term."""
-        return [self.docids(term, count) for term in terms]
+        found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in terms]
+        for live in self._segments if terms else ():
+            for field in live.own_fields:
+                ids = live.find(mark_terms(terms, field))
+                held = np.flatnonzero(ids >= 0)
+                for place, own in zip(held.tolist(), live.first_docids(ids[held], count), strict=True):
+                    found[place].append(own)
+        return [find_distinct(np.concatenate(own))[:count].tolist() for own in found]
 
     def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
         """Return the terms that are `near` each word."""
@@ -92,7 +98,7 @@ class TermVocabulary:
         near: dict[str, NearTerm] = {}
         for live in self._segments:
             dictionary = live.segment.term_bytes, live.segment.term_offsets
-            for field in self._fields:
+            for field in live.own_fields:
                 scanned, [marked] = live.prefix_range(field, word[:beginning]), mark_terms([word], field)
                 ids, edits, ends = find_near_terms(
                     *dictionary, *live.term_signatures, scanned.start, scanned.stop, code_points(marked), max_edits,
@@ -122,10 +128,10 @@ class TermVocabulary:
         """Return (−df, word) for the words that a live document contains."""
         df, places = np.zeros((len(self._fields), len(words)), np.int64), list[tuple[LiveSegment, Array]]()
         for live in self._segments:
-            for field in self._fields:
-                ids = live.find(mark_terms(words, field))
-                df[field] += live.term_statistics(ids)[0]
-                places.append((live, ids))
+            ids_of = {field: live.find(mark_terms(words, field)) for field in live.own_fields}
+            counts = {field: live.term_statistics(ids)[0] for field, ids in ids_of.items()}
+            df += [counts[field] for field in live.stored_fields]
+            places += [(live, ids) for ids in ids_of.values()]
         most = df.max(axis=0)
         held = most > 0
         rest = np.flatnonzero(~held)  # words of rephrasings only, or of deleted documents

@@ -53,7 +53,7 @@ def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, pro
             numbers = to.spread(to.load(INT, to.at(query, 0, builder.add(first, LONG(4 * four)))))
             mask = to.spread(INT(BYTE_MASK << 2 * four))
             later += [
-                to.add_byte_products(total, builder.and_(own, mask), numbers)
+                to.add_byte_products(total, builder.and_(own, mask), numbers, small=True)
                 for own, total in zip(read, sums[four * VECTORS :], strict=False)
             ]
         return later

@@ -7,7 +7,7 @@ addition. So the result is exact, and the same for any batch, any k and any layo
 in large segments (codes.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.rows import Array, FoundTitles, find_titles
 from askalike.index.vectors.codes import ScoreEstimates
@@ -36,27 +35,18 @@ DEEPER = 4
 """Factor by which that number grows if the rows belong to too few documents."""
 
 
-@dataclass(frozen=True, eq=False)
 class VectorQueries:
-    """Queries: their vectors, each with a docid that it must not find (−1: none), and one phrasing of it (−1: all)."""
+    """Queries as vectors, each with a docid that it must not find (−1: none), and one phrasing of it (−1: all).
 
-    vectors: Vectors
-    exclusions: Sequence[tuple[int, int]]
+    schemas: of the vectors' parts. rows: those of each part as segments score them. nonzero: (queries), whether each is
+    not zero in some part.
+    """
 
-    @lazy_property
-    def schemas(self) -> tuple[PartSchema, ...]:
-        """The schemas of the vectors' parts."""
-        return tuple(map(PartSchema.from_part, self.vectors.parts))
-
-    @lazy_property
-    def parts(self) -> list[Any]:
-        """The rows of each part in the form that segments score."""
-        return list(map(prepare_rows, self.vectors.parts))
-
-    @lazy_property
-    def nonzero(self) -> NDArray[np.bool_]:
-        """Whether each query is not zero in some part."""
-        return np.any(list(map(nonzero_rows, self.vectors.parts)), axis=0)
+    def __init__(self, vectors: Vectors, exclusions: Sequence[tuple[int, int]]) -> None:
+        self.vectors, self.exclusions = vectors, exclusions
+        self.schemas = tuple(map(PartSchema.from_part, vectors.parts))
+        self.rows: list[Any] = list(map(prepare_rows, vectors.parts))
+        self.nonzero: NDArray[np.bool_] = np.any(list(map(nonzero_rows, vectors.parts)), axis=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,91 +64,77 @@ class BoundedRows:
             return self.low
         return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
 
-    def at_least(self, min_score: float) -> "BoundedRows":
-        """Return the rows that may score at least `min_score`."""
-        chosen = np.flatnonzero(self.high >= min_score)
-        return BoundedRows(self.segment, self.rows[chosen], self.low[chosen], self.high[chosen])
-
 
 class CandidateGenerator(Protocol):
-    """Generates the candidates of one query in a segment, by bounds of their scores."""
+    """Generates the candidates of some queries in a segment, by bounds of their scores."""
 
-    def best(self, k: int) -> BoundedRows:
-        """Return the apparently best rows, of at least k documents; all rows if there are fewer documents."""
+    def best(self, q: int, k: int) -> BoundedRows:
+        """Return the apparently best rows for a query, of at least k documents; all if there are fewer documents."""
 
-    def at_least(self, min_score: float) -> BoundedRows:
-        """Return the rows that may score at least `min_score`."""
-
-
-def candidate_generators(
-    segment: VectorSegment, queries: Sequence[Array], exclusions: Sequence[tuple[int, int]], allowed: AllowedDocs | None
-) -> Callable[[int], CandidateGenerator]:
-    """Return a function from a query's position to its generator. queries: the rows of each part of the queries.
-
-    allowed: documents to be found; None for all.
-    """
-    mask = segment.mask_allowed(allowed.docids if allowed else None)
-    excluded = [segment.excluded_rows(*exclusion) for exclusion in exclusions]
-    [part, *_], codes = segment.parts, segment.codes
-    if codes and isinstance(part, DensePart):
-        live = codes.mark_live(mask, len(segment.docids)) if allowed else segment.live_bits
-        scores, sketch, vectors = codes.estimate_scores(queries[0], live), part.sketch, queries[0]
-        return lambda q: CodedRows(segment, scores[q], sketch, vectors[q], excluded[q])
-    low, high = segment.score_bounds(queries)
-    return lambda q: ScannedRows.without(segment, low[q], high[q], mask, excluded[q])
+    def at_least(self, q: int, min_score: float) -> BoundedRows:
+        """Return the rows that may score at least `min_score` for a query."""
 
 
-class ScannedRows(BoundedRows):
-    """All rows of a segment."""
+class ScannedRows(CandidateGenerator):
+    """The bounds of all rows of a segment."""
 
-    @classmethod
-    def without(
-        cls, segment: VectorSegment, low: Array, high: Array, mask: NDArray[np.bool_], excluded: Array
-    ) -> "ScannedRows":
-        """Exclude the rows that must not be found; overwrites the bounds. mask: see LiveRows.mask_allowed."""
-        if len(mask):
-            low[~mask], high[~mask] = -np.inf, -np.inf
-        low[excluded], high[excluded] = -np.inf, -np.inf
-        return cls(segment, np.arange(len(low)), low, high)
+    def __init__(
+        self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Mapping[int, Array]
+    ) -> None:
+        """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: rows by query."""
+        low, high = segment.score_bounds(queries)
+        for bounds in low, high:
+            if len(mask):
+                bounds[:, ~mask] = -np.inf
+            for q, rows in excluded.items():
+                bounds[q, rows] = -np.inf
+        self._segment, self._low, self._high = segment, low, high
 
-    def best(self, k: int) -> BoundedRows:
-        """See CandidateGenerator; the bounds of all rows are known."""
-        return self
+    def best(self, q: int, k: int) -> BoundedRows:
+        low = self._low[q]
+        return BoundedRows(self._segment, np.arange(len(low)), low, self._high[q])
+
+    def at_least(self, q: int, min_score: float) -> BoundedRows:
+        rows = np.flatnonzero(self._high[q] >= min_score)
+        return BoundedRows(self._segment, rows, self._low[q, rows], self._high[q, rows])
 
 
-@dataclass(frozen=True, slots=True)
 class CodedRows(CandidateGenerator):
     """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
 
-    segment: VectorSegment
-    scores: ScoreEstimates
-    sketch: Sketch
-    query: Array
-    excluded: Array
+    def __init__(
+        self, segment: VectorSegment, scores: Sequence[ScoreEstimates], sketch: Sketch, queries: Array,
+        excluded: Mapping[int, Array],
+    ) -> None:  # fmt: skip
+        """scores, queries: each query's likely scores and vector. excluded: the rows that a query must not find."""
+        self._segment, self._scores, self._sketch = segment, scores, sketch
+        self._queries, self._excluded = queries, excluded
 
-    def best(self, k: int) -> BoundedRows:
+    def best(self, q: int, k: int) -> BoundedRows:
         """See CandidateGenerator. The best rows of different blocks are of different documents, except for rephrasings.
 
         Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
         """
-        block_max = self.scores.block_max
-        count = SURPLUS * (int(k * self.segment.rows_per_docid) + len(self.excluded))
+        block_max = self._scores[q].block_max
+        count = SURPLUS * (int(k * self._segment.rows_per_docid) + len(self._excluded.get(q, ())))
         while count < len(block_max):
-            found = self._bound(float(np.partition(block_max, -count)[-count]))
+            found = self._bound(q, float(np.partition(block_max, -count)[-count]))
             if len(found.lows()) >= k:
                 return found
             count *= DEEPER
-        return self._bound(-np.inf)
+        return self._bound(q, -np.inf)
 
-    def at_least(self, min_score: float) -> BoundedRows:
-        return self._bound(min_score).at_least(min_score)
+    def at_least(self, q: int, min_score: float) -> BoundedRows:
+        found = self._bound(q, min_score)
+        likely = found.high >= min_score
+        return BoundedRows(self._segment, found.rows[likely], found.low[likely], found.high[likely])
 
-    def _bound(self, min_likely: float) -> BoundedRows:
+    def _bound(self, q: int, min_likely: float) -> BoundedRows:
         """Return the rows whose likely score is at least `min_likely`."""
-        rows = self.scores.find_at_least(min_likely)
-        if len(self.excluded):
-            rows = rows[~np.isin(rows, self.excluded)]
-        return BoundedRows(self.segment, rows, *self.sketch.bound_rows(rows, self.query))
+        rows = self._scores[q].find_at_least(min_likely)
+        if q in self._excluded:
+            rows = rows[~np.isin(rows, self._excluded[q])]
+        return BoundedRows(self._segment, rows, *self._sketch.bound_rows(rows, self._queries[q]))
 
 
 class VectorSearcher:
@@ -174,33 +150,36 @@ class VectorSearcher:
         allowed: the documents that may be found; None for all. A query of zeros finds nothing.
         """
         self._check_schemas(queries)
-        exclusions = queries.exclusions
+        count = len(queries.exclusions)
         if k < 1:
-            return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in exclusions]
+            return [TopDocs(np.empty(0, np.int64), np.empty(0))] * count
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
         top_docs: list[TopDocs] = []
-        for start in range(0, len(exclusions), step):
-            rows = slice(start, start + step)
-            parts = [part[rows] for part in queries.parts]
-            generators = [candidate_generators(own, parts, exclusions[rows], allowed) for own in self._segments]
-            top_docs += [
-                self._search_one(queries, start + at, k, [generate(at) for generate in generators])
-                for at in range(len(exclusions[rows]))
-            ]
+        for start in range(0, count, step):
+            batch = slice(start, min(start + step, count))
+            generators = [_generate(segment, queries, batch, allowed) for segment in self._segments]
+            top_docs += [self._search_one(queries, q, q - start, k, generators) for q in range(count)[batch]]
         return top_docs
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
         self._check_schemas(queries)
-        return [self._score_candidates(queries, q, docids) for q, docids in enumerate(candidates)]
+        scores = []
+        for q, docids in enumerate(candidates):
+            best = np.full(len(docids), -np.inf)
+            for segment in self._segments if queries.nonzero[q] else ():
+                at, rows = segment.find_rows(docids, *queries.exclusions[q])
+                if len(rows):
+                    np.maximum.at(best, at, segment.score_rows(rows, queries.rows, q))
+            scores.append(np.where(np.isfinite(best), best, np.nan))
+        return scores
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
         """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""
-        self._check_schemas(queries)
         best, phrasing = -np.inf, 0
         for segment in self._segments:
             _, rows = segment.find_rows(np.array([docid]), *queries.exclusions[q])
-            scores = segment.score_rows(rows, queries.parts, q)
+            scores = segment.score_rows(rows, queries.rows, q)
             if len(rows) and scores.max() > best:
                 best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
@@ -214,26 +193,34 @@ class VectorSearcher:
             kinds = queries.schemas
             raise SearchIndexError(f"a query's vectors {kinds} do not match the index's {self._schemas}; rebuild it")
 
-    def _search_one(self, queries: VectorQueries, q: int, k: int, generators: Sequence[CandidateGenerator]) -> TopDocs:
+    def _search_one(
+        self, queries: VectorQueries, q: int, place: int, k: int, generators: Sequence[CandidateGenerator]
+    ) -> TopDocs:
+        """Return the k best questions of query q. place: its place in the batch of the generators."""
         docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
         if queries.nonzero[q]:
-            min_score = _kth_low([generator.best(k) for generator in generators], k)
-            likely = [generator.at_least(min_score) for generator in generators]
+            min_score = _kth_low([generator.best(place, k) for generator in generators], k)
+            likely = [generator.at_least(place, min_score) for generator in generators]
             min_score = _kth_low(likely, k)
             for one in likely:
                 rows = one.rows[one.high >= min_score]
                 docids.append(one.segment.docids[rows])
-                scores.append(one.segment.score_rows(rows, queries.parts, q))
+                scores.append(one.segment.score_rows(rows, queries.rows, q))
         return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k, self._has_rephrasings)
 
-    def _score_candidates(self, queries: VectorQueries, q: int, docids: Array) -> Floats:
-        best = np.full(len(docids), -np.inf)
-        for segment in self._segments if queries.nonzero[q] else ():
-            near = segment.may_contain(docids).nonzero()[0]
-            if len(near):
-                at, rows = segment.find_rows(docids[near], *queries.exclusions[q])
-                np.maximum.at(best, near[at], segment.score_rows(rows, queries.parts, q))
-        return np.where(np.isfinite(best), best, np.nan)
+
+def _generate(
+    segment: VectorSegment, queries: VectorQueries, batch: slice, allowed: AllowedDocs | None
+) -> CandidateGenerator:
+    """Return a segment's candidates for a batch of the queries."""
+    rows, mask = [part[batch] for part in queries.rows], segment.mask_allowed(allowed.docids if allowed else None)
+    exclusions = enumerate(queries.exclusions[batch])
+    excluded = {q: segment.excluded_rows(docid, phrasing) for q, (docid, phrasing) in exclusions if docid >= 0}
+    [part, *_], codes = segment.parts, segment.codes
+    if not codes or not isinstance(part, DensePart):
+        return ScannedRows(segment, rows, mask, excluded)
+    live = codes.mark_live(mask, len(segment.docids)) if allowed else segment.live_bits
+    return CodedRows(segment, codes.estimate_scores(rows[0], live), part.sketch, rows[0], excluded)
 
 
 def _kth_low(found: Sequence[BoundedRows], k: int) -> float:

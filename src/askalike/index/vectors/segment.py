@@ -75,28 +75,29 @@ class VectorSegment(LiveRows):
         return len(self.docids) / max(1, live_docids)
 
     def excluded_rows(self, docid: int, phrasing: int) -> Array:
-        """Return the rows of a docid (−1 for none), or those of one of its phrasings (−1 for all)."""
-        if docid < 0:
-            return np.empty(0, np.int64)
+        """Return the rows of a docid, or those of one of its phrasings (−1 for all)."""
         rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
         return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
 
     def score_bounds(self, queries: Sequence[Array]) -> Bounds:
         """Return the bounds of each row's score for each query. queries: the prepared vectors of each part."""
-        parts = self._weighted_parts(queries)
-        lows, highs = zip(*(_weight_bounds(p.score_bounds(v), weight) for p, v, weight in parts), strict=True)
+        lows, highs = [], []
+        for part, values, schema in zip(self.parts, queries, self.schemas, strict=True):
+            low, high = part.score_bounds(values)
+            if schema.weight != 1:
+                low, high = schema.weight * low, schema.weight * high
+            if schema.weight < 0:
+                low, high = high, low
+            lows.append(low)
+            highs.append(high)
         return (lows[0], highs[0]) if len(lows) == 1 else (sum(lows[1:], lows[0]), sum(highs[1:], highs[0]))
 
     def score_rows(self, rows: Array, queries: Sequence[Array], q: int) -> Floats:
         """Return the scores of these rows for one query."""
         scores = np.zeros(len(rows))
-        for part, values, weight in self._weighted_parts(queries):
-            scores += weight * part.score_rows(rows, values, q)
+        for part, values, schema in zip(self.parts, queries, self.schemas, strict=True):
+            scores += schema.weight * part.score_rows(rows, values, q)
         return scores
-
-    def _weighted_parts(self, queries: Sequence[Array]) -> Sequence[tuple[StoredPart, Array, float]]:
-        weights = [schema.weight for schema in self.schemas]
-        return list(zip(self.parts, queries, weights, strict=True))
 
 
 def part_array(part_index: int, name: str) -> str:
@@ -118,8 +119,3 @@ def _open_part(arrays: Mapping[str, Array], part_index: int, schema: PartSchema)
     prefix = part_array(part_index, "")
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, own)
-
-
-def _weight_bounds(bounds: Bounds, weight: float) -> Bounds:
-    low, high = bounds if weight >= 0 else bounds[::-1]
-    return (low, high) if weight == 1 else (low * weight, high * weight)

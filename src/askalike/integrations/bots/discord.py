@@ -25,7 +25,6 @@ from askalike.integrations.bots.websocket import TOO_BIG, JsonSocket, open_socke
 from askalike.readers import Message
 
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID_SESSION, HELLO, HEARTBEAT_ACK = 0, 1, 2, 6, 7, 9, 10, 11
-"""Opcodes of the gateway."""
 INTENTS = 1 << 0 | 1 << 9 | 1 << 10 | 1 << 15
 """Servers, messages, reactions, and the text of messages."""
 FATAL_CODES = {

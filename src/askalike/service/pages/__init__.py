@@ -7,20 +7,19 @@ from askalike.service.pages import (
     ask,
     assets,
     auth,
-    drafts,
-    gaps,
+    faq,
     languages,
     manage,
+    pairs,
     quality,
     question,
     queue,
-    why,
 )
 
 
 def create_router() -> APIRouter:
     """Return the router of all pages, which are left out of the OpenAPI description."""
     router = APIRouter(include_in_schema=False)
-    for page in (api_reference, assets, auth, languages, ask, question, why, queue, gaps, drafts, quality, manage):
+    for page in (api_reference, assets, auth, languages, ask, question, pairs, queue, faq, quality, manage):
         router.include_router(page.router)
     return router

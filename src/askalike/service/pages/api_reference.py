@@ -178,7 +178,6 @@ def _returned_object(operation: Mapping[str, Any]) -> str:
 
 
 def _write_example(method: str, path: str, base: str, needs_key: bool) -> str:
-    """Return a command line that sends a request."""
     name = path.removeprefix("/v1/{archive}/").removeprefix("/v1/")
     example = EXAMPLES.get(f"{method} {name}")
     id = EXAMPLE_IDS.get(name.partition("/")[0], "")

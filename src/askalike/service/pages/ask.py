@@ -105,7 +105,7 @@ async def post_feedback(archive: UserArchive, request: Request, form: SubmittedF
     button = next((name for name in VERDICT_MESSAGES if form.values(name)), "")
     feedback = _parse_feedback(form, button)
     if button == "post":
-        if not archive.takes_questions:
+        if not archive.settings.take_questions:
             raise HTTPException(403, "this service takes no questions; start it with --set take_questions=true")
         await archive.run_on_store(lambda store: put_asked(store, feedback.title, feedback.body))
     if button == "post" and form.value("counted"):  # as a gap, by "None of these"
@@ -141,7 +141,12 @@ async def _find_similar(
     add_log_fields(request, archive=archive.name, found=len(hits))
     answers = await archive.run_on_store(lambda store: store.view().get_answers_to(hit.question.id for hit in hits))
     items = [_to_item(hit, answers[hit.question.id], hits.likely_from, hit is hits[0]) for hit in hits]
-    context = {"items": items, "corrected": corrected_words(hits), "latest": [], "may_post": archive.takes_questions}
+    context = {
+        "items": items,
+        "corrected": corrected_words(hits),
+        "latest": [],
+        "may_post": archive.settings.take_questions,
+    }
     return {"title": title, "body": body} | context
 
 

@@ -131,6 +131,5 @@ async def post_logout(request: Request, form: SubmittedForm) -> Response:
 
 
 def _archive_of_path(request: Request, path: str) -> ServedArchive | None:
-    """Return the archive that a path of this service belongs to; None if it belongs to none."""
     match = ARCHIVE_PATH.match(unquote(path))
     return app_state(request).archives.get(match[1]) if match else None

@@ -14,7 +14,6 @@ FILE_STYLE = """text{font:12.5px sans-serif;fill:#57606a}.grid{stroke:#dfdacf}
 .ideal{stroke:#57606a;stroke-dasharray:5 5}
 .line{fill:none;stroke:#14665c;stroke-width:2;opacity:.55}.range{stroke:#14665c;stroke-width:2}circle{fill:#14665c}
 .k0{fill:#1a6a3f}.k1{fill:#b4540a}.k2{fill:#6d5bb5}.k3{fill:#7a828a}"""
-"""The style of a chart that is saved as a file."""
 LETTER_WIDTH = 8
 """Maximum width of a letter of a label."""
 

@@ -98,4 +98,3 @@ def _cookie_name(request: Request) -> str:
 
 
 SubmittedForm = Annotated[Form, Depends(_parse_form)]
-"""A form that was sent from one of our pages; 403 for any other."""

@@ -1,19 +1,26 @@
-"""Two questions side by side: what they have in common, what differs, and why they may ask the same."""
+"""*Why* and parts of *Queue*: two questions side by side, what they have in common, and why they may ask the same."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
 
 from askalike.core.types import Answer, Question
+from askalike.service.pages.auth import VisitedArchive
 from askalike.service.pages.display import display_title
 from askalike.service.pages.marking import Stretch, compare_texts
 from askalike.service.pages.reasons import function_words, summarise_explanation
+from askalike.service.pages.rendering import render_page
 from askalike.service.state.served_archive import ServedArchive
+from askalike.store import Archive, MissingRecordError
 from askalike.text.clean import TextBlock, readable_blocks, truncate
 
+router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900
-"""Maximum number of characters of a body that are shown."""
 AnswersById = Mapping[str, Sequence[Answer]]
+QuestionId = Annotated[str, Query(max_length=300)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,21 @@ class PairSide:
     """The parts of its body, each with its place in the text that `stretches` refers to; the title's place is 0."""
     stretches: Sequence[Stretch]
     """Its words and sentences that the other question has too, and those that differ there."""
+
+
+@router.get("/a/{archive}/why")
+async def get_why(archive: VisitedArchive, request: Request, one: QuestionId, other: QuestionId) -> Response:
+    """Show two questions and why they may ask the same."""
+    pair, answers = await archive.run_on_store(lambda store: _load_pair(store, one, other))
+    return render_page(request, "why.html", **await compare_pair(archive, pair, answers))
+
+
+def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], AnswersById]:
+    view = archive.view()
+    found = view.get_questions([one, other])
+    if missing := next((id for id in (one, other) if id not in found), None):
+        raise MissingRecordError(f"no question {missing!r}")
+    return [found[one], found[other]], view.get_answers_to([one, other])
 
 
 async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:

@@ -1,24 +1,27 @@
-"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, how it is used,
-and users' verdicts on its hits."""
+"""*Quality*: how good and how reliable the deployed ranker is, how it is used and judged, and what it needs next."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from markupsafe import Markup
 
+from askalike import rankers
+from askalike.calibration.samples import MIN_QUERIES
+from askalike.core import registry
+from askalike.encoders.static import PACKAGED_LANGUAGES
 from askalike.evaluation.intervals import wilson_interval
 from askalike.replay.report import group_into_periods
 from askalike.service.pages import charts
-from askalike.service.pages.advice import advise
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.languages import (
     choose_language,
+    format_number,
     format_percent,
     format_short_day,
     mark,
@@ -30,11 +33,11 @@ from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.store.encoding import EncodingProgress, read_encoding
+from askalike.store.labels import count_labelled
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
-"""The report of a replay, in the archive's directory."""
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
@@ -43,8 +46,6 @@ VERDICT_LABELS = {
     "none_of_these": mark("none of these"),
     "posted_anyway": mark("posted anyway"),
 }
-
-
 USE_LABELS = {"not_asked": mark("read instead of asking"), "posted": mark("asked anyway"), "other": mark("neither")}
 """The outcome of a page view with similar questions."""
 
@@ -113,7 +114,6 @@ def _draw(
     use: Sequence[DailyUse],
     verdicts: Sequence[WeeklyVerdicts],
 ) -> dict[str, Markup]:
-    """Return the charts by name."""
     figures: dict[str, Markup] = {}
     if bars:
         shares = bars["accuracies"]
@@ -147,7 +147,6 @@ def sum_weeks(days: Sequence[DailyUse]) -> list[DailyUse]:
 
 
 def _find_encoding(archive: Archive) -> tuple[str, EncodingProgress] | None:
-    """Return the archive's encoder and how far its vectors are; None if none are missing."""
     encoder = get_archive_encoder(archive)
     progress = read_encoding(archive.path, encoder.name) if encoder else None
     return (encoder.name, progress) if encoder and progress else None
@@ -185,3 +184,46 @@ def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
 
 def _to_proportion(label: str, count: int, n: int) -> ProportionBar:
     return ProportionBar(label, count / n if n else 0.0, *wilson_interval(count, n), n)
+
+
+class Advice(NamedTuple):
+    """A sentence with its numbers, and the command for it."""
+
+    message: str
+    command: str
+    numbers: Mapping[str, int] = {}
+
+    @property
+    def sentence(self) -> str:
+        """The sentence in the language of the page."""
+        return translate(self.message) % {name: format_number(n) for name, n in self.numbers.items()}
+
+
+def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> Advice | None:
+    """Return what an archive needs most; None if it needs nothing. ranker: the name of the active one."""
+    view, folder = archive.view(), archive.path.name
+    if not len(view):
+        return Advice(mark("The archive is empty: import questions."), f"askalike import table FILE -o {folder}")
+    has_encoder = get_archive_encoder(archive) is not None
+    words_only = ranker in registry.names("similarity")
+    if words_only and (has_encoder or rankers.default_name() not in registry.names("similarity")):
+        return Advice(
+            mark("An encoder is at hand, but search compares words alone: try whether it is better."),
+            f"askalike tune {folder}",
+        )
+    if not (words_only or has_encoder) and view.language not in (None, *PACKAGED_LANGUAGES):
+        return Advice(
+            mark("The packaged word vectors do not know the archive’s language: choose an encoder that does."),
+            f"askalike encoder use {folder} MODEL",
+        )
+    if is_calibrated:
+        return None
+    if stale_reason:
+        return Advice(mark("The calibration is out of date: make it again."), f"askalike calibrate {folder}")
+    if (n := count_labelled(archive)) >= MIN_QUERIES:
+        sentence = mark("%(n)s questions have a known duplicate: enough for probabilities.")
+        return Advice(sentence, f"askalike calibrate {folder}", {"n": n})
+    sentence = mark(
+        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide on pairs."
+    )
+    return Advice(sentence, f"askalike dedupe {folder} -o clusters.csv", {"n": n, "needed": MIN_QUERIES})

@@ -36,7 +36,6 @@ MAX_SIMILAR, MAX_REVISIONS, MAX_SHOWN_LINKS, MAX_TREE = 5, 20, 100, 100
 MIN_PROBABILITY = 0.1
 """Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
-"""Maximum number of characters of a body that the search for similar questions uses."""
 MAX_OPEN_LENGTH = 1_200
 """Number of characters of a body above which it is folded on a narrow screen, so that the answers are near."""
 TAG_SEPARATOR = ", "
@@ -194,11 +193,10 @@ def text_version(record: Question | Answer) -> str:
 def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
     answer_id = form.value("answer")
     record = get_answer(archive, answer_id) if answer_id else load_question(archive, id).question
-    if record is None or (isinstance(record, Answer) and record.question_id != id):
+    is_elsewhere = isinstance(record, Answer) and record.question_id != id
+    if record is None or is_elsewhere or form.value("version") != text_version(record):
         raise HTTPException(409, OUT_OF_DATE)
-    if form.value("version") != text_version(record):
-        raise HTTPException(409, OUT_OF_DATE)
-    changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
+    changes = _text_changes(form, body=record.body) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)
     if not changes:
         return
@@ -217,10 +215,6 @@ def _question_changes(form: Form, question: Question) -> dict[str, Any]:
     if lines != tuple(line.strip() for line in question.rephrasings):
         changes["rephrasings"] = lines
     return changes
-
-
-def _answer_changes(form: Form, answer: Answer) -> dict[str, Any]:
-    return _text_changes(form, body=answer.body)
 
 
 def _text_changes(form: Form, **stored: str) -> dict[str, Any]:

@@ -90,7 +90,6 @@ def function_words(language: str | None) -> frozenset[str]:
 
 
 def _query_word(contribution: Contribution) -> str:
-    """Return the word as written in the query."""
     return contribution.word.partition(" ≈ ")[0].casefold()
 
 

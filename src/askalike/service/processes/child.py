@@ -20,7 +20,6 @@ from askalike.service.settings import ServiceSettings
 
 FORKS = sys.platform == "linux"
 USER_ERROR_EXIT_CODE = 2
-"""The exit code after an error that the user has to fix."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 

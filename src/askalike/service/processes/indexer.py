@@ -24,7 +24,6 @@ from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ra
 from askalike.store.query_log import delete_older_than
 
 POLL_S = 0.1
-"""The pause between two polls for changes."""
 BATCH_WINDOW_S = 0.65
 """Time for which changes are collected after a commit, since each commit makes every worker reopen the index.
 
@@ -36,7 +35,6 @@ IDLE_S = 2
 NICENESS = 5
 """Niceness of the indexer, so that the workers' requests have priority if cores are few."""
 PROPOSE_RETRY_S = 60
-"""The wait after looking for duplicates failed."""
 BUILD_RETRY_S = 60
 """The wait before another attempt after an index could not be built."""
 BUSY_RETRY_S = 0.1

@@ -19,13 +19,12 @@ from askalike.service.log import announce_address, log_warning, start_log
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import WorkerSlot, create_loads_file
-from askalike.service.state.rate import create_shared_file
+from askalike.service.state.shared_files import create_shared_file
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
 POLL_S = 0.2
 FOLDER_PREFIX = "askalike-serve-"
-"""Prefix of the temporary folder that the processes share."""
 STALE_S = 60
 """Seconds after which a folder that nobody has locked is removed: its service may not have locked it yet."""
 SHUTDOWN_TIMEOUT_S = 15

@@ -21,7 +21,7 @@ from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.peers import PeerRouter, WorkerSlot
-from askalike.service.state.rate import RateLimiter
+from askalike.service.state.shared_files import RateLimiter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 """If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""

@@ -19,7 +19,6 @@ from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_fe
 from askalike.text.analyzer import Analyzer
 
 MAX_ANSWERS, MAX_LINKS = 100, 1_000
-"""Maximum number of a question's answers, and of its links, in one response."""
 DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 
@@ -75,7 +74,7 @@ async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> 
     if feedback.chosen_id is not None and feedback.chosen_id not in feedback.shown_ids:
         raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
-    verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.retention_days
+    verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.settings.keep_days
     await archive.write(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
     telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
@@ -90,7 +89,6 @@ def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_
 
 
 def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
-    """Return the usage events that a piece of feedback implies."""
     if feedback.verdict == "accept":
         return ["accepted"] if feedback.opened else ["accepted", "opened"]
     if feedback.verdict == "posted_anyway":

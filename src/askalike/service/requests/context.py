@@ -8,15 +8,13 @@ from fastapi import Request, Response
 
 from askalike.service.requests.schema import Problem
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.leases import Leases
 from askalike.service.state.peers import PeerRouter
-from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive
+from askalike.service.state.shared_files import Leases, RateLimiter
 from askalike.store.keys import ApiKey, Scope
 
 REQUEST_ID_HEADER = "x-request-id"
 REQUEST_STATE_KEY = "askalike.request"
-"""The key of the request's state in its ASGI scope."""
 
 ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
 """Renders the page that shows a problem; returns None if the request does not come from a person's browser."""
@@ -61,7 +59,6 @@ class RequestState:
 
     id: str
     log_fields: dict[str, Any] = field(default_factory=dict)
-    """Additional fields of the request's line in the log."""
     caller: Caller | None = None
     archive: ServedArchive | None = None
     """The archive that the caller was admitted to; None until then."""

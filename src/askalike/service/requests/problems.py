@@ -19,7 +19,7 @@ from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
 from askalike.service.state.archive_encoders import UnknownEncoderError
-from askalike.service.state.executors import OverloadedError
+from askalike.service.state.queues import OverloadedError
 from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
 MEDIA_TYPE = "application/problem+json"

@@ -29,14 +29,9 @@ Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the quest
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="number of results")]
 Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
-BeforeDate = Annotated[
-    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
-    Field(description="only questions asked before this ISO date, in UTC"),
-]
-AfterDate = Annotated[
-    Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
-    Field(description="only questions asked on or after this ISO date, in UTC"),
-]
+LimitDate = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)]
+BeforeDate = Annotated[LimitDate | None, Field(description="only questions asked before this ISO date, in UTC")]
+AfterDate = Annotated[LimitDate | None, Field(description="only questions asked on or after this ISO date, in UTC")]
 MinProbability = Annotated[
     float | None, Field(ge=0, le=1, description="minimum probability; returns 422 if the ranker is not calibrated")
 ]
@@ -171,30 +166,14 @@ class SimilarQuestion(BaseModel):
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API shows it, with its matched words if `explain` is true."""
-        question, duplicate, contributions, fields = hit.question, hit.matched_duplicate, None, None
+        contributions, fields = None, None
         if explain:
             reason = hit.explanation or Explanation(hit.score)
             listed, fields = reason.contributions, dict(reason.fields)
             contributions = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in listed]
-        return cls(
-            id=question.id,
-            title=question.title,
-            url=safe_url(question.url),
-            tags=list(question.tags),
-            snippet=hit.snippet,
-            score=hit.score,
-            probability=hit.probability,
-            calibrated=hit.probability is not None,
-            confidence=format_confidence(hit.probability),
-            similarity=hit.similarity,
-            states=list(hit.states),
-            solution=hit.solution,
-            matched_duplicate=DuplicateRef(id=duplicate.id, title=duplicate.title) if duplicate else None,
-            duplicate_of=hit.duplicate_of,
-            matched_words=found_words(hit),
-            contributions=contributions,
-            fields=fields,
-        )
+        shown = {"url": safe_url(hit.question.url), "confidence": format_confidence(hit.probability)}
+        values = hit.as_dict() | shown | {"matched_words": found_words(hit)}
+        return cls(**values, contributions=contributions, fields=fields)
 
 
 class FieldError(BaseModel):

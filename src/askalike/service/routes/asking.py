@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Question
-from askalike.search.answering.chat_endpoint import ChatEndpoint
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.search.answering.writers import writer_folders
@@ -26,7 +25,6 @@ from askalike.service.telemetry import PASSED_ON
 from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
-"""Maximum number of similar questions logged per question."""
 FOUND_BYTES = 2
 """Size in bytes of the number of hits, which a worker sends to another one before the response."""
 
@@ -183,15 +181,16 @@ async def answer_peer(state: AppState, message: bytes) -> bytes:
 @router.post("/answer", summary="Answer a question", tags=["asking"])
 async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer a question from the archive. The question is logged for the configured number of days."""
-    if query.mode == "grounded" and not archive.writes_grounded_answers:
+    endpoint = archive.endpoint if query.mode == "grounded" else None
+    if query.mode == "grounded" and endpoint is None:
         raise HTTPException(
             409, "mode: the service has no endpoint for grounded answers; start it with --set endpoint=URL"
         )
     reply, logged_query = await archive.run_on_engine(lambda engine: _answer(engine, query))
-    if query.mode == "grounded":
+    if endpoint:
         stored, question = reply, Question("", query.title, query.body)
-        reply = await archive.run_on_endpoint(lambda endpoint: _write_grounded(question, stored, endpoint))
-    await archive.note(lambda store: log_query(store, logged_query, archive.retention_days))
+        reply = await endpoint.run(lambda chat: write_grounded(question, stored, chat).reply)
+    await archive.note(lambda store: log_query(store, logged_query, archive.settings.keep_days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
@@ -227,11 +226,6 @@ def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQue
     probability = reply.matches[0].probability if reply.matches else None
     shown_ids = [match.question.id for match in reply.matches[:MAX_LOGGED_HITS]]
     return reply, LoggedQuery(query.title, query.body, shown_ids, engine.ranker.name, probability)
-
-
-def _write_grounded(question: Question, stored: Reply, endpoint: ChatEndpoint | None) -> Reply:
-    assert endpoint, "checked before"
-    return write_grounded(question, stored, endpoint).reply
 
 
 def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:

@@ -105,7 +105,7 @@ async def _encode(archive: ServedArchive, request: EncodingRequest) -> EncodingR
     texts = [request.input] if isinstance(request.input, str) else request.input
     role: Role = request.input_type
     try:
-        vectors = await archive.run_on_encoders(lambda e: e.encode(request.model, texts, role, request.dimensions))
+        vectors = await archive.encoders.run(lambda e: e.encode(request.model, texts, role, request.dimensions))
     except DimensionsError as error:
         raise HTTPException(422, f"body.{error}") from None
     words = sum(len(text.split()) for text in texts)
@@ -125,5 +125,5 @@ def _to_data(vectors: NDArray[np.float32], encoding_format: str) -> Sequence[Tex
 
 
 async def _list_encoders(archive: ServedArchive) -> ListedEncoders:
-    names = await archive.run_on_encoders(ArchiveEncoders.names)
+    names = await archive.encoders.run(ArchiveEncoders.names)
     return ListedEncoders(data=[ListedEncoder(id=name) for name in names])

@@ -67,11 +67,9 @@ class IndexStatus:
     """The number of changes by which an index is behind its archive, and its size on disk."""
 
     behind: int
-    """The number of changes that cannot be searched yet."""
     lag_s: float
     """The age of the oldest of them in seconds; 0 if there is none."""
     size_bytes: int
-    """Size on this machine's disk."""
 
 
 def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:

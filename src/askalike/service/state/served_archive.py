@@ -1,9 +1,9 @@
 """An archive that is served: its threads search, read and write, and encode texts; the indexer updates its index."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from askalike.core.errors import AskalikeError, SearchIndexError
 from askalike.moderation.gaps import GapCache
@@ -13,10 +13,9 @@ from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
-from askalike.service.state.batching import RequestBatcher, WriteBatcher
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status, is_present
-from askalike.service.state.executors import BoundedExecutor, OverloadedError
 from askalike.service.state.peers import PeerRouter
+from askalike.service.state.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.store import Archive
 
 POLL_S = 0.5
@@ -24,22 +23,7 @@ POLL_S = 0.5
 RETRY_S = 60
 """The wait before another attempt after an engine could not be opened."""
 NOTE_S = 1
-"""Maximum time that a response waits for a `note`."""
 ResultT = TypeVar("ResultT")
-
-
-class Singleflight(Generic[ResultT]):
-    """A check shared by concurrent callers: it runs once for all of them."""
-
-    def __init__(self, check: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
-        self._check = check
-        self._running: asyncio.Task[ResultT] | None = None
-
-    async def result(self) -> ResultT:
-        """Return the result of the running check. Raises its exception."""
-        if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._check())
-        return await asyncio.shield(self._running)  # a cancelled caller does not cancel it for the others
 
 
 class ServedArchive:
@@ -48,9 +32,9 @@ class ServedArchive:
     def __init__(self, name: str, settings: ServiceSettings, peers: PeerRouter) -> None:
         path = settings.archive_paths()[name]
         self.name = name
-        self.retention_days = settings.keep_days
+        self.settings = settings
         self.gap_cache = GapCache()
-        self._settings, self._peers = settings, peers
+        self._peers = peers
         self._served_engine = ServedEngine.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
@@ -62,9 +46,13 @@ class ServedArchive:
         self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: peers.is_searching)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
         self._notes: set[asyncio.Task[None]] = set()
-        self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
-        self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
-        self._check = Singleflight(self._search_and_read)
+        self.encoders = BoundedExecutor(ArchiveEncoders(path), settings)
+        self.endpoint: BoundedExecutor[ChatEndpoint] | None = None
+        """Writes grounded answers; None if no endpoint is configured."""
+        if settings.endpoint:
+            endpoint = named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
+            self.endpoint = BoundedExecutor(endpoint, settings)
+        self._checking: asyncio.Task[IndexStatus] | None = None
 
     @property
     def ranker(self) -> Ranker:
@@ -116,36 +104,23 @@ class ServedArchive:
         except (AskalikeError, OverloadedError, TimeoutError) as error:
             log_event("note", archive=self.name, error=str(error) or "the archive could not be written in time")
 
-    async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
-        """Return the result of work on the archive's encoders. Raises OverloadedError, TimeoutError."""
-        return await self._encoder_executor.run(work)
-
     @property
     def language(self) -> str | None:
         """The language of the whole archive; None if it has several or an unknown one."""
         return self.key_archive.view().language
-
-    @property
-    def takes_questions(self) -> bool:
-        """Whether people may post questions to the drafts."""
-        return self._settings.take_questions
-
-    @property
-    def writes_grounded_answers(self) -> bool:
-        """Whether an endpoint for grounded answers is configured."""
-        return bool(self._settings.endpoint)
-
-    async def run_on_endpoint(self, work: Callable[[ChatEndpoint | None], ResultT]) -> ResultT:
-        """Return the result of work on the endpoint. Raises OverloadedError, TimeoutError."""
-        return await self._endpoint_executor.run(work)
 
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
         return await self.run_on_store(lambda store: index_status(store, self.ranker))
 
     async def check(self) -> IndexStatus:
-        """Search and read the archive; return the status of its index. Raises OverloadedError, TimeoutError."""
-        return await self._check.result()
+        """Search and read the archive, once for all who ask meanwhile; return the status of its index.
+
+        Raises OverloadedError, TimeoutError, ArchiveError, SearchIndexError.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._search_and_read())
+        return await asyncio.shield(self._checking)  # a cancelled caller does not cancel it for the others
 
     async def _search_and_read(self) -> IndexStatus:
         await self.run_on_engine(lambda engine: engine.search("", 1))
@@ -175,32 +150,24 @@ class ServedArchive:
 
     async def _reload_engine(self) -> None:
         """Open the engine of the deployed ranker for the next searches; running searches finish on the old one."""
-        new_engine = await asyncio.to_thread(ServedEngine.open, self._settings, self._archive.path)
+        new_engine = await asyncio.to_thread(ServedEngine.open, self.settings, self._archive.path)
         old_engine, old_executor = self._served_engine, self._engine_executor
         self._served_engine = new_engine
-        self._engine_executor = BoundedExecutor(new_engine.engine, self._settings)
+        self._engine_executor = BoundedExecutor(new_engine.engine, self.settings)
         self._batcher = RequestBatcher()
         await asyncio.to_thread(old_executor.close)
         old_engine.engine.close()
 
     def close(self) -> None:
         """Finish running work and close the archive."""
-        self._engine_executor.close()
-        self._archive_executor.close()
-        self._note_executor.close()
-        self._encoder_executor.close()
-        self._endpoint_executor.close()
+        executors: list[BoundedExecutor[Any] | None] = [
+            self._engine_executor, self._archive_executor, self._note_executor, self.encoders, self.endpoint,
+        ]  # fmt: skip
+        for executor in filter(None, executors):
+            executor.close()
         self._served_engine.engine.close()
-        self._archive.close()
-        self._note_archive.close()
-        self.key_archive.close()
-
-
-def _named_endpoint(settings: ServiceSettings) -> ChatEndpoint | None:
-    """Return the configured endpoint; None without one. Raises SettingsError."""
-    if settings.endpoint is None:
-        return None
-    return named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
+        for archive in (self._archive, self._note_archive, self.key_archive):
+            archive.close()
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ globalThis.askalikeSite ??= (() => {
   const ADDED_AT_ONCE = 2000, QUERY_STEPS = 2047
   const HEAD = 64, EXACT = 2000 // the first components of all documents are compared, then all of the best documents
 
-  // ---- data: scripts that call receive(name, base64 of gzip), see data_files.py
+  // ---- data: scripts that call receive(name, base64 of gzip), see write_data in site.py
 
   const arrayTypes = { int8: Int8Array, uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, uint64: BigUint64Array }
   const waiting = {}

@@ -1,11 +1,10 @@
 """Features: texts as token ids for networks, one file per kind. A network specifies the kind that it reads."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,33 +126,3 @@ def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]
         return [to_plain(text.body, text.markup)]
     title = [to_plain(text.title, "text")] if fields != "body" else []
     return [*title, to_plain(text.body, text.markup)] if fields != "title" and text.body else title
-
-
-class UntrainedFeatures:
-    """Features that depend on the settings only, not on texts; every id has the same weight."""
-
-    def __init__(self, settings: Any) -> None:
-        self.settings = settings
-
-    @classmethod
-    def from_texts(cls, settings: Any, texts: Iterable[Text]) -> Self:
-        """Return the features."""
-        return cls(settings)
-
-    @classmethod
-    def load(cls, settings: Any, directory: Path) -> Self:
-        """Return the features."""
-        return cls(settings)
-
-    def save(self, directory: Path) -> None:
-        """Write nothing."""
-
-    @property
-    @abstractmethod
-    def tokens(self) -> Sequence[str]:
-        """The token of each id; "" for an id of several tokens."""
-
-    @property
-    def idf(self) -> NDArray[np.float32]:
-        """1 for each id."""
-        return np.ones(len(self.tokens), np.float32)

@@ -1,15 +1,18 @@
 """Texts as the word pieces of a pre-trained model's own tokenizer, for fine-tuned transformers."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import ClassVar, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import find_model
 from askalike.text.clean import plain_text
-from askalike.text.features import RaggedArray, Text, UntrainedFeatures, plain_fields
+from askalike.text.features import RaggedArray, Text, plain_fields
 from askalike.text.subwords import open_tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -26,20 +29,39 @@ class WordpieceSettings(Settings):
     )
 
 
-class WordpieceFeatures(UntrainedFeatures):
-    """Pieces by the model's own ids. A text without words has none."""
+class WordpieceFeatures:
+    """Pieces by the model's own ids, whatever the texts are; all weigh the same. A text without words has none."""
 
     Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
 
     def __init__(self, settings: WordpieceSettings) -> None:
-        super().__init__(settings)
+        self.settings = settings
         path = find_model(settings.tokenizer_of, "network.encoder") / TOKENIZER_FILE
         self._tokenizer = open_tokenizer(path, extra="pretrained")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(settings.longest)
 
+    @classmethod
+    def from_texts(cls, settings: WordpieceSettings, texts: Iterable[Text]) -> Self:
+        """Return the features."""
+        return cls(settings)
+
+    @classmethod
+    def load(cls, settings: WordpieceSettings, directory: Path) -> Self:
+        """Return the features."""
+        return cls(settings)
+
+    def save(self, directory: Path) -> None:
+        """Write nothing: the tokenizer stays with its model."""
+
+    @property
+    def idf(self) -> NDArray[np.float32]:
+        """1 for each id."""
+        return np.ones(len(self.tokens), np.float32)
+
     @property
     def tokens(self) -> Sequence[str]:
+        """The piece of each id."""
         pieces: dict[str, int] = self._tokenizer.get_vocab()
         return sorted(pieces, key=pieces.__getitem__)
 

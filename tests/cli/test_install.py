@@ -1,9 +1,12 @@
-"""`askalike demo` shows the main job on the example that comes with the package."""
+"""`demo` shows the main job on the example that comes with the package; `compile` readies the inner loops."""
 
 import subprocess
 import sys
 
+from askalike.cli import install
+from askalike.native.ahead import StoredCode
 from commands import askalike
+from commands import run_command as run
 
 
 def test_demo_imports_searches_and_measures(tmp_path, monkeypatch) -> None:
@@ -27,3 +30,18 @@ def test_demo_needs_a_folder(tmp_path) -> None:
     refused = askalike("demo", tmp_path / "file")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "name a folder" in refused.stderr
+
+
+def test_compile_tells_how_many_functions_are_compiled(monkeypatch):
+    monkeypatch.setattr(install, "find_modules", lambda: ["askalike.similarities.tfidf"])
+    code, out, err = run("compile", "--jobs", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("1 function compiled in ")
+
+
+def test_compile_advises_where_no_code_can_be_written(monkeypatch):
+    monkeypatch.setattr(install, "find_modules", lambda: ["a", "b"])
+    monkeypatch.setattr(install, "store_code", lambda module: StoredCode(1, 2))
+    code, out, err = run("compile", "--jobs", "1")
+    assert (code, out) == (2, "")
+    assert err.startswith("askalike: the machine code of 4 functions cannot be written; set NUMBA_CACHE_DIR to ")

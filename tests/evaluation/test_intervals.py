@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.evaluation import intervals as resampling
-from askalike.evaluation.intervals import bootstrap_means, bootstrap_taus, percentile_interval, sign_flip_p
+from askalike.evaluation.intervals import (
+    BinomialProportion,
+    bootstrap_means,
+    percentile_interval,
+    sign_flip_p,
+    wilson_interval,
+)
 from random_examples import examples
 
 DRAWS = 20_000
@@ -61,13 +67,20 @@ def test_chunks_cover_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sign_flip_p(np.ones((7, 1)), 25, seed=0)[0] <= 3 / 26
 
 
-def test_bootstrap_taus_are_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scipy.stats import kendalltau  # takes long to load
+def test_wilson_by_hand():
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+    assert wilson_interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    assert wilson_interval(0, 10) == (0.0, pytest.approx(0.2775, abs=1e-4))
+    assert [round(100 * bound) for bound in wilson_interval(121, 193)] == [56, 69]
+    assert BinomialProportion(3, 4).value == 0.75
+    assert BinomialProportion(0, 0).value == 0
 
-    rng = np.random.default_rng(3)
-    one, other = rng.integers(5, size=23).astype(float), rng.normal(size=23).round(1)
-    monkeypatch.setattr(resampling, "CHUNK_SIZE", 23 * 7)  # queries and draws in several chunks
-    drawn = np.random.default_rng(0).integers(23, size=(50, 23))
-    expected = [kendalltau(one[rows], other[rows]).statistic for rows in drawn]
-    assert bootstrap_taus(one, other, 50, 0) == pytest.approx(expected)
-    assert not bootstrap_taus(one, np.ones(23), 50, 0).any()
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30, 1_000, 1_000_000])
+def test_wilson_equals_scipy(n):
+    from scipy.stats import binomtest  # slow to import
+
+    for count in {0, 1, n // 3, n // 2, n - 1, n}:
+        bounds = binomtest(count, n).proportion_ci(0.95, method="wilson")
+        assert wilson_interval(count, n) == pytest.approx((bounds.low, bounds.high), abs=1e-12)
+        assert BinomialProportion(count, n).interval == wilson_interval(count, n)

@@ -1,15 +1,18 @@
-"""Requests that wait are answered as a batch, which takes less time than one after the other: searches, and writes."""
+"""The queues of an archive: a thread that works on one resource, and searches and writes that are made as a batch.
+
+A batch takes less time than one request after the other.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.executors import BoundedExecutor, OverloadedError
 from askalike.store import Archive
 from askalike.store.editing import write_together
 
@@ -18,7 +21,43 @@ MAX_BATCH = 4
 
 WRITE_WINDOW_S = 0.1
 """Time after the beginning of a batch of writes in which further ones are collected for the next batch."""
+ResourceT = TypeVar("ResourceT")
 ResultT = TypeVar("ResultT")
+
+
+class OverloadedError(Exception):
+    """The queue of an executor is full, so the request is rejected."""
+
+
+class BoundedExecutor(Generic[ResourceT]):
+    """Runs tasks on one resource, one after the other, in a thread of its own, so as not to block the event loop."""
+
+    def __init__(self, resource: ResourceT, settings: ServiceSettings) -> None:
+        self._resource = resource
+        self._settings = settings
+        self._n_waiting = 0
+        self._thread = ThreadPoolExecutor(1)
+
+    async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
+        """Return the result of the work.
+
+        Raises OverloadedError if the queue is full, TimeoutError if the result is late. Work that has not begun by then
+        is dropped; work that has begun is finished and its result discarded.
+        """
+        if self._n_waiting >= self._settings.max_waiting:
+            raise OverloadedError
+        self._n_waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._resource)
+        future.add_done_callback(self._release_slot)
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await future
+
+    def close(self) -> None:
+        """Finish the work in the queue, then end the thread."""
+        self._thread.shutdown()
+
+    def _release_slot(self, _: object) -> None:
+        self._n_waiting -= 1
 
 
 @dataclass(eq=False)
@@ -28,7 +67,6 @@ class PendingRequest:
     request: SearchRequest
     batcher: "RequestBatcher"
     is_awaited: bool = True
-    """Whether its result is still waited for."""
     result: SearchResult | None = field(default=None, init=False)
 
     def search(self, engine: LocalEngine) -> SearchResult:

@@ -1,20 +1,25 @@
-"""askalike demo: the main job on an example archive that comes with the package."""
+"""askalike demo, compile: what shows or readies a new installation."""
 
 import os
 import shlex
 import subprocess
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 from shutil import which
 from typing import Annotated
 
 from rich.markup import escape
-from typer import Argument, Exit
+from typer import Argument, Exit, Option
 
-from askalike.cli._output import open_console
-from askalike.core.errors import InputError
+from askalike.cli._output import open_console, progress_bar
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.parallel import map_pieces, use_workers
 from askalike.encoders import PACKAGED_ENCODERS, find_package
+from askalike.native.ahead import find_modules, store_code
+from askalike.native.compiled import CACHE_VARIABLE
 
 EXAMPLE_FILE = "riverside.csv"
 COMMANDS = (
@@ -27,7 +32,6 @@ COMMANDS = (
     'evaluate {archive} --split rephrasings --measures "Success@1 Success@10"',
 )
 WITH_AN_ENCODER = ("encoder list {archive}",)
-"""The commands that follow if an encoder is installed."""
 AFTERWARDS = """
 {folder} holds the table and the archive that was made of it. Both were written for this demonstration:
 with your own data, expect rarer matches until the archive is tuned and calibrated.
@@ -63,3 +67,31 @@ def demo_command(
             raise Exit(code)
     program = "askalike" if which("askalike") else os.path.relpath(sys.argv[0])
     console.print(AFTERWARDS.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True)
+
+
+def compile_command(
+    jobs: Annotated[
+        int | None,
+        Option("--jobs", min=1, help="Number of processes that share the work.", show_default="all processors"),
+    ] = None,
+) -> None:
+    """Compile the inner loops for this machine, so that the first search need not.
+
+    Examples:
+
+    ```
+    askalike compile
+    askalike compile --jobs 1
+    ```
+    """
+    modules, started = list(find_modules()), time.perf_counter()
+    stored = refused = 0
+    with use_workers(jobs or os.cpu_count() or 1), progress_bar("compiling") as report:
+        for done, code in enumerate(map_pieces(store_code, modules), 1):
+            stored, refused = stored + code.stored, refused + code.refused
+            if report:
+                report(done, len(modules))
+    if refused:
+        advice = f"set {CACHE_VARIABLE} to a folder that this user can write, and nobody else"
+        raise SettingsError(f"the machine code of {format_count(refused, 'function')} cannot be written; {advice}")
+    print(f"{format_count(stored, 'function')} compiled in {time.perf_counter() - started:.1f} s")
