@@ -310,33 +310,29 @@ def test_too_few_labels_say_how_many_are_needed(tmp_path, directory):
         calibrate(archive, rankers.create(DEFAULT_RANKER), "duplicates")
 
 
-def test_first_hits_of_one_kind_are_refused(tmp_path):
-    with Archive.create(tmp_path / "easy") as archive:
-        archive.upsert(Question(f"{n:03}", f"word{n} thing", rephrasings=(f"word{n}",) * 2) for n in range(120))
-        with pytest.raises(ArchiveError, match="at least 10 of each kind"):
-            draw_sample(archive, rankers.create(DEFAULT_RANKER))
+def test_first_hits_of_one_kind_are_refused(archive):
+    archive.upsert(Question(f"{n:03}", f"word{n} thing", rephrasings=(f"word{n}",) * 2) for n in range(120))
+    with pytest.raises(ArchiveError, match="at least 10 of each kind"):
+        draw_sample(archive, rankers.create(DEFAULT_RANKER))
 
 
-def test_candidates_only_are_refused(tmp_path):
-    with Archive.create(tmp_path / "pools") as archive:
-        archive.upsert([Question("a", "boil an egg"), EvaluationQuery("dev", Question("q", "egg"))])
-        archive.upsert([Judgement("dev", "q", "a", 1, 1)])
-        assert default_split(archive, rankers.create("bm25")) == "dev"
-        with pytest.raises(SettingsError, match="candidates only"):
-            draw_sample(archive, rankers.create(DEFAULT_RANKER))
+def test_candidates_only_are_refused(archive):
+    archive.upsert([Question("a", "boil an egg"), EvaluationQuery("dev", Question("q", "egg"))])
+    archive.upsert([Judgement("dev", "q", "a", 1, 1)])
+    assert default_split(archive, rankers.create("bm25")) == "dev"
+    with pytest.raises(SettingsError, match="candidates only"):
+        draw_sample(archive, rankers.create(DEFAULT_RANKER))
 
 
-def test_titles_leave_bodies_out(tmp_path):
-    with Archive.create(tmp_path / "bodies") as archive:
-        archive.upsert(Question(f"{n:03}", f"thing {n}", "with a body") for n in range(150))
-        archive.upsert(
-            EvaluationQuery("dev", Question(f"q{n}", f"thing {n if n % 2 else n + 1}", "and one more"))
-            for n in range(120)
-        )
-        archive.upsert(Judgement("dev", f"q{n}", f"{n:03}", 1) for n in range(120))
-        assert len(load_split(archive, "dev").queries) == 120
-        assert draw_sample(archive, rankers.create(DEFAULT_RANKER)).has_bodies
-        assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
+def test_titles_leave_bodies_out(archive):
+    archive.upsert(Question(f"{n:03}", f"thing {n}", "with a body") for n in range(150))
+    archive.upsert(
+        EvaluationQuery("dev", Question(f"q{n}", f"thing {n if n % 2 else n + 1}", "and one more")) for n in range(120)
+    )
+    archive.upsert(Judgement("dev", f"q{n}", f"{n:03}", 1) for n in range(120))
+    assert len(load_split(archive, "dev").queries) == 120
+    assert draw_sample(archive, rankers.create(DEFAULT_RANKER)).has_bodies
+    assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
 def test_off_topic_queries_of_an_archive_without_any_are_an_error(tmp_path):

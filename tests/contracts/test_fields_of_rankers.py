@@ -52,10 +52,9 @@ def name(request):
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(RECORDS)
-        yield archive
+def archive(archive):
+    archive.upsert(RECORDS)
+    return archive
 
 
 def opened(name, archive, fields=FIELDS):

@@ -12,7 +12,6 @@ from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.run import run_experiment
-from askalike.store.archive import Archive
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 TINY = {
@@ -23,11 +22,10 @@ WRITER = {**TINY, "writer": 16, "cutoffs": [10]}
 
 
 @pytest.fixture
-def archive(tmp_path):
+def archive(archive):
     questions = categorised_questions()
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
-        yield archive
+    archive.upsert([*questions, *(Answer(f"a{q.id}", q.id, f"On {q.category}: {q.title}.") for q in questions)])
+    return archive
 
 
 def test_the_triplet_loss_is_the_mean_over_pairs(archive):

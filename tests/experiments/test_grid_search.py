@@ -10,17 +10,15 @@ from askalike.experiments import grid_search
 from askalike.experiments.grid_search import combinations, search_grid, tune_ranker, tuning_grids
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
-from askalike.store import Archive
 
 LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
 """BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that message egg three times."""
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question("short", "egg"), Question("long", "egg egg egg boil boil boil")])
-        yield archive
+def archive(archive):
+    archive.upsert([Question("short", "egg"), Question("long", "egg egg egg boil boil boil")])
+    return archive
 
 
 def test_the_settings_with_the_highest_mean_are_chosen(archive):

@@ -11,7 +11,6 @@ from askalike.core.types import Link, Question
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.export.exporting import export_archive
 from askalike.labels.partitions import create_partition
-from askalike.store import Archive
 from needs import need
 from small_models import WORDS, make_model_folder
 
@@ -21,17 +20,16 @@ N = 120
 
 
 @pytest.fixture
-def archive(tmp_path):
+def archive(archive):
     """Questions of five words, the newer of a pair with four of the older one's; a split that is derived."""
     draw = random.Random(0)
-    with Archive.create(tmp_path / "archive") as archive:
-        for n in range(0, N, 2):
-            *words, last, other = draw.sample(list(dict.fromkeys(WORDS)), 6)
-            texts = (" ".join([*words, word]) for word in (last, other))
-            archive.upsert(Question(f"q{n + i}", text) for i, text in enumerate(texts))
-        archive.upsert(Link(f"q{n}", f"q{n - 1}") for n in range(1, N, 2))
-        create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")
-        yield archive
+    for n in range(0, N, 2):
+        *words, last, other = draw.sample(list(dict.fromkeys(WORDS)), 6)
+        texts = (" ".join([*words, word]) for word in (last, other))
+        archive.upsert(Question(f"q{n + i}", text) for i, text in enumerate(texts))
+    archive.upsert(Link(f"q{n}", f"q{n - 1}") for n in range(1, N, 2))
+    create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")
+    return archive
 
 
 def test_sentence_transformers_measures_the_same(archive, tmp_path):

@@ -102,11 +102,10 @@ def test_import_in_another_language_keeps_words(table, at_hand):
 
 
 @pytest.mark.parametrize(("german", "adopted"), [(3, NAME), (5, None)])
-def test_a_mixed_archive_gets_the_encoder_that_knows_half_of_it(tmp_path, at_hand, german, adopted):
-    with Archive.create(tmp_path / "archive") as archive:
-        languages = ["de"] * german + ["en"] * 4
-        archive.upsert([Question(str(n), "rice", language=language) for n, language in enumerate(languages)])
-        assert fitting_encoder(archive) == adopted
+def test_a_mixed_archive_gets_the_encoder_that_knows_half_of_it(archive, at_hand, german, adopted):
+    languages = ["de"] * german + ["en"] * 4
+    archive.upsert([Question(str(n), "rice", language=language) for n, language in enumerate(languages)])
+    assert fitting_encoder(archive) == adopted
 
 
 def test_encoder_none_keeps_words(table, at_hand):

@@ -15,21 +15,20 @@ from commands import askalike
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "desk") as archive:
-        archive.upsert([
-            Question("1", "How do I renew my library card?", accepted_answer_id="1a", votes=1),
-            Question("2", "Renew library card", accepted_answer_id="2a"),
-            Question("3", "My library card ran out, what now to renew the card?"),
-            Question("4", "Where do I park?"), Question("5", "Parking?"),
-            Question("6", "Is there tea?", accepted_answer_id="6a"),
-            Question("7", "Lost keys", accepted_answer_id="7a"), Question("8", "I lost my keys"),
-            Answer("1a", "1", "At the desk.", votes=2), Answer("2a", "2", "Online.", votes=7),
-            Answer("3a", "3", "No idea."),
-            Answer("6a", "6", "Yes."), Answer("7a", "7", "<p>Ask.</p>", "html"),
-        ])  # fmt: skip
-        archive.upsert([Link("2", "1"), Link("3", "1"), Link("5", "4"), Link("8", "7")])
-        yield archive
+def archive(archive):
+    archive.upsert([
+        Question("1", "How do I renew my library card?", accepted_answer_id="1a", votes=1),
+        Question("2", "Renew library card", accepted_answer_id="2a"),
+        Question("3", "My library card ran out, what now to renew the card?"),
+        Question("4", "Where do I park?"), Question("5", "Parking?"),
+        Question("6", "Is there tea?", accepted_answer_id="6a"),
+        Question("7", "Lost keys", accepted_answer_id="7a"), Question("8", "I lost my keys"),
+        Answer("1a", "1", "At the desk.", votes=2), Answer("2a", "2", "Online.", votes=7),
+        Answer("3a", "3", "No idea."),
+        Answer("6a", "6", "Yes."), Answer("7a", "7", "<p>Ask.</p>", "html"),
+    ])  # fmt: skip
+    archive.upsert([Link("2", "1"), Link("3", "1"), Link("5", "4"), Link("8", "7")])
+    return archive
 
 
 def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:

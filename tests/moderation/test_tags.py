@@ -14,16 +14,15 @@ from calibration.riverside import DEFAULT_RANKER, riverside
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(
-            [
-                Question("a", "boil an egg", tags=("eggs", "boiling")),
-                Question("b", "fry an egg", tags=("eggs", "frying")),
-                Question("c", "boil rice", tags=("rice", "boiling")),
-            ]
-        )
-        yield archive
+def archive(archive):
+    archive.upsert(
+        [
+            Question("a", "boil an egg", tags=("eggs", "boiling")),
+            Question("b", "fry an egg", tags=("eggs", "frying")),
+            Question("c", "boil rice", tags=("rice", "boiling")),
+        ]
+    )
+    return archive
 
 
 def test_the_nearest_questions_tags_come_first(archive):

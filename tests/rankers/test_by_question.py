@@ -5,24 +5,22 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question
-from askalike.store.archive import Archive
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "a") as made:
-        made.upsert(
-            [
-                Question("egg", "how long do I boil an egg", accepted_answer_id="egg2"),
-                Question("rice", "how long do I boil rice"),
-                Question("bike", "how do I mend a flat bicycle tyre"),
-                Answer("egg1", "egg", "it depends", votes=9),
-                Answer("egg2", "egg", "seven minutes"),
-                Answer("rice1", "rice", "twelve minutes"),
-                Answer("bike1", "bike", "with a patch"),
-            ]
-        )
-        yield made
+def archive(archive):
+    archive.upsert(
+        [
+            Question("egg", "how long do I boil an egg", accepted_answer_id="egg2"),
+            Question("rice", "how long do I boil rice"),
+            Question("bike", "how do I mend a flat bicycle tyre"),
+            Answer("egg1", "egg", "it depends", votes=9),
+            Answer("egg2", "egg", "seven minutes"),
+            Answer("rice1", "rice", "twelve minutes"),
+            Answer("bike1", "bike", "with a patch"),
+        ]
+    )
+    return archive
 
 
 def found(archive, query, k=10, **settings):

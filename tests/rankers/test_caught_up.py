@@ -8,16 +8,14 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import IndexBusyError
 from askalike.core.types import Link, Question
-from askalike.store import Archive
 from askalike.tuning.promotion import promote
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "a") as made:
-        made.upsert(Question(f"q{n}", f"how do I mend bicycle number {n}") for n in range(80))
-        made.upsert(Link(f"q{2 * n}", f"q{2 * n + 1}", "duplicate") for n in range(40))
-        yield made
+def archive(archive):
+    archive.upsert(Question(f"q{n}", f"how do I mend bicycle number {n}") for n in range(80))
+    archive.upsert(Link(f"q{2 * n}", f"q{2 * n + 1}", "duplicate") for n in range(40))
+    return archive
 
 
 def busy_for(archive, ranker, seconds):

@@ -70,22 +70,21 @@ def test_it_equals_sentence_transformers(name, tokenizer, tmp_path):
     assert np.ptp(expected) > 0.003
 
 
-def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(f"{n:02}", " ".join(WORDS[n : n + 4])) for n in range(15))
-        settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.encoder": str(folder)}
-        ranker = rankers.create("cascade", settings, archive)
-        searcher = rankers.open_current(ranker, archive.view())
-        query = Question("q", "was my bike stolen")
-        retrieved = rankers.search(searcher, {"q": query}, 5)
-        documents = archive.view().questions_by_docid(retrieved.distinct_docids)
-        texts = [documents[docid] for docid in retrieved.docids[0].tolist()]
-        [scores] = retrieved.scores
-        assert len(texts) > 2
-        assert scores.tolist() == sorted(scores.tolist(), reverse=True)
-        np.testing.assert_allclose(scores, ranker.parts[1].scorer.score(query, texts), rtol=1e-6)
-        assert explain_retrieved(searcher, retrieved, [retrieved.docids[0][:1]]) != [{}]
-        assert rankers.create("cascade", ranker.values, archive).fingerprint == ranker.fingerprint
+def test_a_cascade_orders_what_another_ranker_proposes(folder, archive):
+    archive.upsert(Question(f"{n:02}", " ".join(WORDS[n : n + 4])) for n in range(15))
+    settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.encoder": str(folder)}
+    ranker = rankers.create("cascade", settings, archive)
+    searcher = rankers.open_current(ranker, archive.view())
+    query = Question("q", "was my bike stolen")
+    retrieved = rankers.search(searcher, {"q": query}, 5)
+    documents = archive.view().questions_by_docid(retrieved.distinct_docids)
+    texts = [documents[docid] for docid in retrieved.docids[0].tolist()]
+    [scores] = retrieved.scores
+    assert len(texts) > 2
+    assert scores.tolist() == sorted(scores.tolist(), reverse=True)
+    np.testing.assert_allclose(scores, ranker.parts[1].scorer.score(query, texts), rtol=1e-6)
+    assert explain_retrieved(searcher, retrieved, [retrieved.docids[0][:1]]) != [{}]
+    assert rankers.create("cascade", ranker.values, archive).fingerprint == ranker.fingerprint
 
 
 def test_what_is_wrong_is_said(folder, tmp_path):

@@ -22,11 +22,10 @@ QUERY = {"q": Question("q", "boil an egg")}
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(id, title, tags=(id[0],)) for id, title in TITLES.items())
-        archive.upsert(Link(*pair, "duplicate") for pair in LINKS)
-        yield archive
+def archive(archive):
+    archive.upsert(Question(id, title, tags=(id[0],)) for id, title in TITLES.items())
+    archive.upsert(Link(*pair, "duplicate") for pair in LINKS)
+    return archive
 
 
 def distinct(archive, view=None, **settings):

@@ -47,10 +47,9 @@ def cosine(one, other):
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(QUESTIONS)
-        yield archive
+def archive(archive):
+    archive.upsert(QUESTIONS)
+    return archive
 
 
 def test_a_product_of_rows_is_the_weighted_mean_of_the_fields_cosines():

@@ -5,7 +5,6 @@ import pytest
 
 from askalike import encoders, rankers
 from askalike.core.types import Question
-from askalike.store import Archive
 
 GERMAN = {
     "cancel": "Wie storniere ich meine Bestellung?",
@@ -24,11 +23,10 @@ def static():
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(id, title, language="de") for id, title in GERMAN.items())
-        archive.upsert(Question(id, title, language="en") for id, title in ENGLISH.items())
-        yield archive
+def archive(archive):
+    archive.upsert(Question(id, title, language="de") for id, title in GERMAN.items())
+    archive.upsert(Question(id, title, language="en") for id, title in ENGLISH.items())
+    return archive
 
 
 def searcher_of(archive, name="hybrid", **settings):

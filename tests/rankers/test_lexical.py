@@ -31,10 +31,9 @@ NAMES = registry.names("similarity")
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([*QUESTIONS, Answer("A1", "rice", "Boil it in water"), Answer("A2", "egg", "Boil six minutes")])
-        yield archive
+def archive(archive):
+    archive.upsert([*QUESTIONS, Answer("A1", "rice", "Boil it in water"), Answer("A2", "egg", "Boil six minutes")])
+    return archive
 
 
 def indexed(archive, name="bm25", of="questions", **settings):

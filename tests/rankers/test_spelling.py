@@ -26,10 +26,9 @@ LANGUAGES = {"карта": "ru", "книга": "ru"}
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(id, title, language=LANGUAGES.get(id, "en")) for id, title in TITLES.items())
-        yield archive
+def archive(archive):
+    archive.upsert(Question(id, title, language=LANGUAGES.get(id, "en")) for id, title in TITLES.items())
+    return archive
 
 
 def searcher_of(archive, ranker="lm_jelinek_mercer", **settings):

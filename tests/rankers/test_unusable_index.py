@@ -10,16 +10,14 @@ from askalike.health.checks import run_checks
 from askalike.health.references import damaged_indexes
 from askalike.index.checksums import VERIFIED_FILE
 from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
-from askalike.store import Archive
 
 QUERY = {"x": Question("x", "mend a bicycle")}
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "a") as made:
-        made.upsert(Question(f"q{n}", f"how do I mend bicycle number {n}") for n in range(30))
-        yield made
+def archive(archive):
+    archive.upsert(Question(f"q{n}", f"how do I mend bicycle number {n}") for n in range(30))
+    return archive
 
 
 def search(archive, ranker):

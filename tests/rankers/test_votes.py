@@ -14,11 +14,10 @@ QUERY = {"q": Question("q", "how to boil an egg")}
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(id, "how to boil an egg", votes=votes) for id, votes in VOTES.items())
-        archive.upsert([Question("e", "sticky rice", votes=1_000), Question("f", "boil rice")])
-        yield archive
+def archive(archive):
+    archive.upsert(Question(id, "how to boil an egg", votes=votes) for id, votes in VOTES.items())
+    archive.upsert([Question("e", "sticky rice", votes=1_000), Question("f", "boil rice")])
+    return archive
 
 
 def hybrid_ranker(*weights, **settings):

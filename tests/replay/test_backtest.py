@@ -76,18 +76,16 @@ def test_the_oldest_question_is_not_asked(desk):
     assert run(desk, last=99).questions[0].question.id == "hours"
 
 
-def test_archives_without_dates_are_refused(tmp_path):
-    with Archive.create(tmp_path / "undated") as archive:
-        archive.upsert([Question("a", "one"), Question("b", "two")])
-        with pytest.raises(ArchiveError, match="no question has a date"):
-            run(archive)
+def test_archives_without_dates_are_refused(archive):
+    archive.upsert([Question("a", "one"), Question("b", "two")])
+    with pytest.raises(ArchiveError, match="no question has a date"):
+        run(archive)
 
 
-def test_archives_of_one_moment_are_refused(tmp_path):
-    with Archive.create(tmp_path / "moment") as archive:
-        archive.upsert([dated("a", "one", 1), dated("b", "two", 1)])
-        with pytest.raises(ArchiveError, match="all 2 questions are of the same moment"):
-            run(archive)
+def test_archives_of_one_moment_are_refused(archive):
+    archive.upsert([dated("a", "one", 1), dated("b", "two", 1)])
+    with pytest.raises(ArchiveError, match="all 2 questions are of the same moment"):
+        run(archive)
 
 
 def test_a_precision_outside_its_range_is_refused(desk):

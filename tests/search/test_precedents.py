@@ -5,7 +5,6 @@ import pytest
 from askalike import rankers
 from askalike.core.types import Link, Question
 from askalike.search.engine import LocalEngine
-from askalike.store.archive import Archive
 
 TITLES = {
     "a": "my bike was stolen", "b": "somebody took my bike", "c": "boil an egg", "d": "egg boiling time",
@@ -13,45 +12,41 @@ TITLES = {
 }  # fmt: skip
 
 
-def test_the_pair_most_like_this_one_comes_first(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question(id, title) for id, title in TITLES.items()])
-        archive.upsert([Link("b", "a"), Link("d", "c")])
-        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
-        [hit] = local.search("they took my bike", 1)
-        found = local.find_precedents("they took my bike", hit.question, 5)
-        assert [(p.duplicate.id, p.original.id) for p in found] == [("b", "a")]
-        egg = archive.view().get_questions(["c"])["c"]
-        assert local.find_precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
+def test_the_pair_most_like_this_one_comes_first(archive):
+    archive.upsert([Question(id, title) for id, title in TITLES.items()])
+    archive.upsert([Link("b", "a"), Link("d", "c")])
+    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    [hit] = local.search("they took my bike", 1)
+    found = local.find_precedents("they took my bike", hit.question, 5)
+    assert [(p.duplicate.id, p.original.id) for p in found] == [("b", "a")]
+    egg = archive.view().get_questions(["c"])["c"]
+    assert local.find_precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
 
 
-def test_a_pair_that_has_nothing_to_do_with_the_query_is_not_cited(tmp_path):
+def test_a_pair_that_has_nothing_to_do_with_the_query_is_not_cited(archive):
     """The hit shares no more than function words with the query: its own duplicate says nothing about it."""
     titles = {"o": "How to do Big O notation", "d": "Analysis of algorithms", "j": "Where is the library in town?"}
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question(id, title) for id, title in titles.items()])
-        archive.upsert([Link("d", "o")])
-        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
-        [hit] = local.search("How to learn to program", 1)
-        assert hit.id == "o"
-        assert local.find_precedents("How to learn to program", hit.question) == []
+    archive.upsert([Question(id, title) for id, title in titles.items()])
+    archive.upsert([Link("d", "o")])
+    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    [hit] = local.search("How to learn to program", 1)
+    assert hit.id == "o"
+    assert local.find_precedents("How to learn to program", hit.question) == []
 
 
 @pytest.mark.parametrize(("language", "cited"), [("de", []), ("en", [("d", "o")])])
-def test_function_words_are_those_of_the_language(tmp_path, language, cited):
+def test_function_words_are_those_of_the_language(archive, language, cited):
     titles = {"o": "Nudeln im Topf", "d": "Wie kocht man das Abendessen", "j": "Wo liegt unsere Bibliothek"}
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question(id, title) for id, title in titles.items()])
-        archive.upsert([Link("d", "o")])
-        archive.set_meta(language=language)
-        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
-        found = local.find_precedents("Wie lernt man das Lesen", archive.view().get_questions(["o"])["o"])
-        assert [(p.duplicate.id, p.original.id) for p in found] == cited
+    archive.upsert([Question(id, title) for id, title in titles.items()])
+    archive.upsert([Link("d", "o")])
+    archive.set_meta(language=language)
+    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    found = local.find_precedents("Wie lernt man das Lesen", archive.view().get_questions(["o"])["o"])
+    assert [(p.duplicate.id, p.original.id) for p in found] == cited
 
 
-def test_where_nothing_was_called_the_same_there_is_none(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question(id, title) for id, title in TITLES.items()])
-        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
-        [hit] = local.search("bike insurance", 1)
-        assert local.find_precedents("bike insurance", hit.question) == []
+def test_where_nothing_was_called_the_same_there_is_none(archive):
+    archive.upsert([Question(id, title) for id, title in TITLES.items()])
+    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    [hit] = local.search("bike insurance", 1)
+    assert local.find_precedents("bike insurance", hit.question) == []

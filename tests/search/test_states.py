@@ -114,7 +114,7 @@ def test_an_original_that_is_shown_satisfies_the_filter(tmp_path) -> None:
             assert {hit.id for hit in hits} == expected
 
 
-def test_a_filter_allows_what_the_store_selects(tmp_path) -> None:
+def test_a_filter_allows_what_the_store_selects(archive) -> None:
     """Both decide the same, whether of a hit or of the original of one."""
     dates = (None, "2021-01-01T00:00:00", "2022-01-01T00:00:00")
     tags, marks = ((), ("a",), ("a", "b")), ((), ("closed",), ("answered",))
@@ -122,26 +122,24 @@ def test_a_filter_allows_what_the_store_selects(tmp_path) -> None:
         Question(f"{n}", "?", tags=of[0], created_at=of[1], marks=of[2])
         for n, of in enumerate(product(tags, dates, marks))
     ]
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(questions)
-        for tag, after, before, without in product(
-            ((), ("a",)), (None, "2021-06"), (None, "2022"), ((), ("closed",), ("unanswered",))
-        ):
-            filter = Filter(tag, after, before, without)
-            allowed = [n for n, q in enumerate(questions, 1) if filter.allows(q.tags, q.created_at, q.states)]
-            assert archive.view().filtered_docids(filter).tolist() == allowed
+    archive.upsert(questions)
+    for tag, after, before, without in product(
+        ((), ("a",)), (None, "2021-06"), (None, "2022"), ((), ("closed",), ("unanswered",))
+    ):
+        filter = Filter(tag, after, before, without)
+        allowed = [n for n, q in enumerate(questions, 1) if filter.allows(q.tags, q.created_at, q.states)]
+        assert archive.view().filtered_docids(filter).tolist() == allowed
 
 
-def test_a_filter_follows_the_archive(desk, tmp_path) -> None:
-    with Archive.create(tmp_path / "new") as archive:
-        archive.upsert([Question("1", "one egg"), Question("2", "two egg")])
-        view = archive.view()
-        kept = Filter(without=("closed",))
-        assert view.filtered_docids(kept).tolist() == [1, 2]
-        archive.upsert([Question("2", "two egg", marks=("closed",))])
-        assert view.filtered_docids(kept).tolist() == [1]
-        archive.upsert([Link("2", "1")])
-        assert view.filtered_docids(kept).tolist() == [1, 2]
+def test_a_filter_follows_the_archive(desk, archive) -> None:
+    archive.upsert([Question("1", "one egg"), Question("2", "two egg")])
+    view = archive.view()
+    kept = Filter(without=("closed",))
+    assert view.filtered_docids(kept).tolist() == [1, 2]
+    archive.upsert([Question("2", "two egg", marks=("closed",))])
+    assert view.filtered_docids(kept).tolist() == [1]
+    archive.upsert([Link("2", "1")])
+    assert view.filtered_docids(kept).tolist() == [1, 2]
 
 
 def test_rankers_are_measured_without_any_of_this(desk) -> None:

@@ -58,19 +58,18 @@ def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path
         assert archive._connection.execute("SELECT COUNT(*) FROM answers").fetchone() == (0,)
 
 
-def test_a_record_that_was_changed_or_deleted_since_it_was_read_is_not_replaced(tmp_path):
+def test_a_record_that_was_changed_or_deleted_since_it_was_read_is_not_replaced(archive):
     question, answer = Question("q", "How long?"), Answer("a", "q", "Five minutes.")
-    with Archive.create(tmp_path / "archive") as archive:
-        for record in (question, answer):
-            put_records(archive, [record])
-        replace_record(archive, question, changed := replace(question, title="How long does it take?"))
-        for before, after in ((question, replace(question, body="Late")), (replace(answer, body="Six."), answer)):
-            with pytest.raises(ChangedRecordError, match="was changed or deleted in the meantime"):
-                replace_record(archive, before, after)
-        archive.delete(["q"])
-        with pytest.raises(ChangedRecordError):
-            replace_record(archive, changed, question)
-        assert archive.view().get_questions(["q"]) == {}
+    for record in (question, answer):
+        put_records(archive, [record])
+    replace_record(archive, question, changed := replace(question, title="How long does it take?"))
+    for before, after in ((question, replace(question, body="Late")), (replace(answer, body="Six."), answer)):
+        with pytest.raises(ChangedRecordError, match="was changed or deleted in the meantime"):
+            replace_record(archive, before, after)
+    archive.delete(["q"])
+    with pytest.raises(ChangedRecordError):
+        replace_record(archive, changed, question)
+    assert archive.view().get_questions(["q"]) == {}
 
 
 def put(*records):
@@ -97,16 +96,15 @@ def test_writes_together_are_one_commit_in_order_and_a_bad_one_fails_alone(tmp_p
         assert revision.changes["title"] == ("How long?", "How high?")
 
 
-def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(tmp_path, limit_file_size):
-    with Archive.create(tmp_path / "archive") as archive:
-        put_records(archive, [Question("old", "How long?")])
-        size = (tmp_path / "archive" / "archive.sqlite-wal").stat().st_size
-        limit_file_size(size + 20_000)
-        with pytest.raises(ArchiveError, match="free some space"):
-            write_together(archive, [put(Question(f"q{n}", "How long?", "b" * 9_000)) for n in range(9)])
-        limit_file_size(1 << 40)
-        assert [question.id for _, question in archive.view().questions()] == ["old"]
-        assert write_together(archive, [put(Question("q0", "How long?"))])[0].created == 1
+def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(archive, tmp_path, limit_file_size):
+    put_records(archive, [Question("old", "How long?")])
+    size = (tmp_path / "archive" / "archive.sqlite-wal").stat().st_size
+    limit_file_size(size + 20_000)
+    with pytest.raises(ArchiveError, match="free some space"):
+        write_together(archive, [put(Question(f"q{n}", "How long?", "b" * 9_000)) for n in range(9)])
+    limit_file_size(1 << 40)
+    assert [question.id for _, question in archive.view().questions()] == ["old"]
+    assert write_together(archive, [put(Question("q0", "How long?"))])[0].created == 1
 
 
 @pytest.mark.parametrize(
@@ -164,20 +162,19 @@ def test_threads_write_one_archive_and_read_whole_batches_from_it(tmp_path):
     assert {count % BATCH for count in counts} == {0}
 
 
-def test_threads_delete_and_label_while_others_write(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question(f"old-{n}", "How long?") for n in range(N_ROUNDS)])
+def test_threads_delete_and_label_while_others_write(archive):
+    archive.upsert([Question(f"old-{n}", "How long?") for n in range(N_ROUNDS)])
 
-        def write(thread):
-            for n in range(N_ROUNDS):
-                archive.upsert([Question(f"{thread}-{n}", "How long?")])
-                archive.set_meta(**{f"fact-{thread}-{n}": n})
+    def write(thread):
+        for n in range(N_ROUNDS):
+            archive.upsert([Question(f"{thread}-{n}", "How long?")])
+            archive.set_meta(**{f"fact-{thread}-{n}": n})
 
-        def delete():
-            return sum(archive.delete([f"old-{n}"]) for n in range(N_ROUNDS))
+    def delete():
+        return sum(archive.delete([f"old-{n}"]) for n in range(N_ROUNDS))
 
-        with ThreadPoolExecutor(N_THREADS) as threads:
-            deleted = threads.submit(delete)
-            list(threads.map(write, range(N_THREADS - 1)))
-        assert (deleted.result(), len(archive.view())) == (N_ROUNDS, (N_THREADS - 1) * N_ROUNDS)
-        assert len(archive.meta) == (N_THREADS - 1) * N_ROUNDS
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        deleted = threads.submit(delete)
+        list(threads.map(write, range(N_THREADS - 1)))
+    assert (deleted.result(), len(archive.view())) == (N_ROUNDS, (N_THREADS - 1) * N_ROUNDS)
+    assert len(archive.meta) == (N_THREADS - 1) * N_ROUNDS

@@ -64,10 +64,9 @@ def test_a_backup_that_fails_at_any_byte_leaves_no_file(tmp_path: Path, limit_fi
     assert verify_backup(tmp_path / "b.tar").questions == N_QUESTIONS
 
 
-def test_a_commit_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
-    with Archive.create(tmp_path / "a") as archive:
-        assert archive._connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: each commit is synced
-        assert archive._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+def test_a_commit_is_on_disk_before_it_is_acknowledged(archive: Archive) -> None:
+    assert archive._connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: each commit is synced
+    assert archive._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_the_folder_of_a_new_archive_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

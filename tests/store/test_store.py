@@ -122,22 +122,20 @@ def test_a_filter_selects_by_tags_and_dates(records, tags, after, before):
         assert view.filtered_docids(where).tolist() == expected
 
 
-def test_docids_are_never_reused(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        for _ in range(3):
-            archive.upsert([Question("a", "x")])
-            archive.delete(["a"])
-        archive.upsert([Question("a", "x"), Question("b", "x")])
-        assert [n for n, _ in archive.view().questions()] == [4, 5]
-        assert archive.view().deleted_docids() == [1, 2, 3]
+def test_docids_are_never_reused(archive):
+    for _ in range(3):
+        archive.upsert([Question("a", "x")])
+        archive.delete(["a"])
+    archive.upsert([Question("a", "x"), Question("b", "x")])
+    assert [n for n, _ in archive.view().questions()] == [4, 5]
+    assert archive.view().deleted_docids() == [1, 2, 3]
 
 
-def test_writing_the_same_again_is_no_change(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        question = Question("a", "x", tags=("t",), rephrasings=("y",))
-        since = archive.upsert([question])
-        archive.upsert([question])
-        assert list(archive.view().questions(since)) == []
+def test_writing_the_same_again_is_no_change(archive):
+    question = Question("a", "x", tags=("t",), rephrasings=("y",))
+    since = archive.upsert([question])
+    archive.upsert([question])
+    assert list(archive.view().questions(since)) == []
 
 
 def write_for_ever(path, acknowledged):

@@ -11,41 +11,39 @@ from askalike.store import Archive
 from askalike.store.editing import delete_answers
 
 
-def test_what_has_changed_is_found_without_reading_the_whole_table(tmp_path):
-    with Archive.create(tmp_path / "a") as archive:
-        archive.upsert(Question(f"q{n}", f"title {n}") for n in range(50))
-        since = archive.view().change
-        archive.upsert([Question("q7", "another title"), Question("new", "a new title"), Question("q3", "changed")])
-        view = archive.view()
-        assert [question.id for _, question in view.questions(since)] == ["q3", "q7", "new"]
-        assert view.count_changed(since) == 3
-        statements: list[str] = []
-        view._connection.set_trace_callback(statements.append)
-        list(view.questions(since))
-        view._connection.set_trace_callback(None)
-        plan = view._connection.execute(f"EXPLAIN QUERY PLAN {statements[0]}").fetchall()
-        assert not [row for row in plan if row[3].startswith(("SCAN", "USE TEMP"))]
+def test_what_has_changed_is_found_without_reading_the_whole_table(archive):
+    archive.upsert(Question(f"q{n}", f"title {n}") for n in range(50))
+    since = archive.view().change
+    archive.upsert([Question("q7", "another title"), Question("new", "a new title"), Question("q3", "changed")])
+    view = archive.view()
+    assert [question.id for _, question in view.questions(since)] == ["q3", "q7", "new"]
+    assert view.count_changed(since) == 3
+    statements: list[str] = []
+    view._connection.set_trace_callback(statements.append)
+    list(view.questions(since))
+    view._connection.set_trace_callback(None)
+    plan = view._connection.execute(f"EXPLAIN QUERY PLAN {statements[0]}").fetchall()
+    assert not [row for row in plan if row[3].startswith(("SCAN", "USE TEMP"))]
 
 
-def test_a_question_changes_with_its_accepted_answer_if_answers_are_read(tmp_path):
-    with Archive.create(tmp_path / "a") as archive:
-        archive.upsert([
-            *(Question(f"q{n}", "title", accepted_answer_id=f"a{n}") for n in range(9)),
-            *(Answer(f"a{n}", f"q{n}", "text", created_at=f"2020-0{n + 1}-01") for n in range(8)),
-            Answer("b", "q1", "not accepted"),
-        ])  # fmt: skip
-        view, dated = archive.view(), archive.view(before="2020-04-15")
-        docids = view.docids([f"q{n}" for n in range(9)])
-        assert {docid: a.id for docid, a in view.accepted_answers(docids.values()).items()} == {
-            docids[f"q{n}"]: f"a{n}" for n in range(8)
-        }
-        assert {a.id for a in dated.accepted_answers(docids.values()).values()} == {f"a{n}" for n in range(4)}
-        since = view.change
-        archive.upsert([Answer("a2", "q2", "edited"), Answer("b", "q1", "edited"), Answer("a3", "q7", "moved")])
-        delete_answers(archive, ["a5", "b", "nothing"])
-        archive.upsert([Answer("a8", "q8", "new")])
-        assert [q.id for _, q in view.questions(since, with_answers=True)] == ["q2", "q3", "q5", "q8"]
-        assert [q.id for _, q in view.questions(since)] == ["q3", "q5"]
+def test_a_question_changes_with_its_accepted_answer_if_answers_are_read(archive):
+    archive.upsert([
+        *(Question(f"q{n}", "title", accepted_answer_id=f"a{n}") for n in range(9)),
+        *(Answer(f"a{n}", f"q{n}", "text", created_at=f"2020-0{n + 1}-01") for n in range(8)),
+        Answer("b", "q1", "not accepted"),
+    ])  # fmt: skip
+    view, dated = archive.view(), archive.view(before="2020-04-15")
+    docids = view.docids([f"q{n}" for n in range(9)])
+    assert {docid: a.id for docid, a in view.accepted_answers(docids.values()).items()} == {
+        docids[f"q{n}"]: f"a{n}" for n in range(8)
+    }
+    assert {a.id for a in dated.accepted_answers(docids.values()).values()} == {f"a{n}" for n in range(4)}
+    since = view.change
+    archive.upsert([Answer("a2", "q2", "edited"), Answer("b", "q1", "edited"), Answer("a3", "q7", "moved")])
+    delete_answers(archive, ["a5", "b", "nothing"])
+    archive.upsert([Answer("a8", "q8", "new")])
+    assert [q.id for _, q in view.questions(since, with_answers=True)] == ["q2", "q3", "q5", "q8"]
+    assert [q.id for _, q in view.questions(since)] == ["q3", "q5"]
 
 
 NEED_A_MODEL = {"cross_encoder", "pretrained", "learned_weights"}

@@ -16,7 +16,7 @@ from askalike.core.types import Question
 from askalike.experiments.models import remove_model
 from askalike.health.checks import run_checks
 from askalike.health.references import changed_encoder_files
-from askalike.store import Archive, get_served_ranker
+from askalike.store import get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.run import _encoder_trial
@@ -36,10 +36,9 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question("a", "how do i cook rice"), Question("b", "my bike was stolen at night")])
-        yield archive
+def archive(archive):
+    archive.upsert([Question("a", "how do i cook rice"), Question("b", "my bike was stolen at night")])
+    return archive
 
 
 def test_it_is_copied_and_served_with_words(archive, model):

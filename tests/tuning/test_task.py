@@ -102,10 +102,9 @@ def test_without_labels_pseudo_queries_are_used_and_named(tmp_path, answers, nam
     assert not {*tuning_task.dev.queries} & {*tuning_task.test.queries}
 
 
-def test_few_labels_are_within_noise(tmp_path):
-    with Archive.create(tmp_path / "a") as archive:
-        archive.upsert([Question(f"q{n}", f"thing {n}", rephrasings=(f"{n} things",)) for n in range(20)])
-        assert "within noise" in make_task(archive).remarks[0]
+def test_few_labels_are_within_noise(archive):
+    archive.upsert([Question(f"q{n}", f"thing {n}", rephrasings=(f"{n} things",)) for n in range(20)])
+    assert "within noise" in make_task(archive).remarks[0]
 
 
 def test_an_archive_of_nothing_is_one_line(tmp_path):

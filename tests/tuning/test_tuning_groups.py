@@ -7,23 +7,21 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.experiments.measuring import LEADING_MEASURE, RankingTask, evaluate_ranker
 from askalike.labels.splits import load_split
-from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import run, successive_candidates
 from askalike.tuning.candidates import DEFAULT_RANKER
 
 
 @pytest.fixture
-def archive(tmp_path):
+def archive(archive):
     """48 questions in x, 16 in y; y's rephrasings are its titles, so that they are found and most of x's are not."""
-    with Archive.create(tmp_path / "archive") as archive:
-        for i, thing in enumerate(THINGS):
-            for j, (template, rephrased) in enumerate(zip(TEMPLATES, REPHRASED, strict=True)):
-                group, text = ("y", template) if i % 4 == 0 else ("x", rephrased)
-                title = template.format(thing)
-                archive.upsert([Question(f"{group}/{i}-{j}", title, rephrasings=(text.format(thing).upper(),))])
-        archive.set_meta(groups=["x", "y"])
-        yield archive
+    for i, thing in enumerate(THINGS):
+        for j, (template, rephrased) in enumerate(zip(TEMPLATES, REPHRASED, strict=True)):
+            group, text = ("y", template) if i % 4 == 0 else ("x", rephrased)
+            title = template.format(thing)
+            archive.upsert([Question(f"{group}/{i}-{j}", title, rephrasings=(text.format(thing).upper(),))])
+    archive.set_meta(groups=["x", "y"])
+    return archive
 
 
 @pytest.mark.parametrize("budget_s", [0, pytest.param(600, marks=pytest.mark.long)])
