@@ -38,7 +38,7 @@ class HuffmanSoftmax(nn.Module):
         self.register_buffer("is_right", torch.zeros(2 * size - 1, dtype=torch.bool))
         self.register_buffer("nodes", torch.zeros(size, 0), persistent=False)
         self.register_buffer("signs", torch.zeros(size, 0), persistent=False)
-        self.register_load_state_dict_post_hook(_find_paths)
+        self.register_load_state_dict_post_hook(_find_paths)  # type: ignore[no-untyped-call]
         self.set_counts(torch.ones(size))
 
     def set_counts(self, counts: Tensor) -> None:
