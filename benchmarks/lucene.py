@@ -26,6 +26,7 @@ from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
 from askalike.core.files import measure_folder
+from askalike.index.manifests import read_manifest
 from search import archive_texts, count_lines
 
 HERE = Path(__file__).parent
@@ -39,9 +40,9 @@ JAVA = (
 )  # fmt: skip
 ENGINES = ("askalike", "lucene", "lucene-reordered")
 SETTINGS = {
-    "askalike": "one segment, mapped from the disk, all queries in one call",
+    "askalike": "segments of a million documents, mapped from the disk ({segments} here), all queries in one call",
     "lucene": "one segment, mapped from the disk, frequencies without positions, no query cache. Vector instructions "
-    "(jdk.incubator.vector). It stops counting at k. Each measurement follows {} s of searches",
+    "(jdk.incubator.vector). It stops counting at k. Each measurement follows {warm_up:g} s of searches",
 }
 SETTINGS["lucene-reordered"] = "as lucene, with its documents in the order of a recursive graph bisection"
 SIMILARITIES = ("bm25", "lm_jelinek_mercer")
@@ -115,6 +116,7 @@ def race(data: Path, command: str, workers: dict[str, Worker], options: argparse
 
 def compare(data: Path, java: list[str], options: argparse.Namespace) -> None:
     workers = {engine: start(engine, data, java) for engine in options.engines}
+    conditions = {"segments": len(read_manifest(data / "askalike")["segments"]), "warm_up": options.warm_up}
     for worker in workers.values():
         worker("open")
     columns = f"{'k':>4} {'engine':18} {'queries/s':>10} {'× Lucene':>9} {'lowest':>7} equal"
@@ -133,7 +135,7 @@ def compare(data: Path, java: list[str], options: argparse.Namespace) -> None:
             )
             what = {"data": data.name, "queries": kind, "similarity": similarity, "k": k, "engine": engine}
             figures = {"per_s": per_s, "ratio_to_lucene": ratio, "lowest_ratio": lowest, "equal": equal[engine]}
-            told = {"n": options.queries, "settings": SETTINGS[engine].format(f"{options.warm_up:g}")}
+            told = {"n": options.queries, "settings": SETTINGS[engine].format(**conditions)}
             versions = {"Lucene": VERSION, "JDK": jdk_version(Path(java[0]).parents[1])}
             add_row(options.output, {**what, **figures, **told, "versions": versions}, tuple(what))
     for worker in workers.values():

@@ -15,7 +15,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 48, 221), ("hybrid", False, 45, 173), ("bm25", True, 34, 138), ("bm25", False, 32, 111)],
+    [("hybrid", True, 48, 218), ("hybrid", False, 45, 170), ("bm25", True, 34, 137), ("bm25", False, 32, 110)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":

@@ -18,8 +18,8 @@ from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder
 
-NICENESS = 15
-"""Niceness of the process, so that searches stay fast: encoding uses all processors."""
+NICENESS = 5
+"""Niceness of the process: searches stay fast while encoding uses all processors, and other work does not starve it."""
 AT_ONCE = 300
 """The number of questions up to which a search computes the vectors itself: that takes few seconds."""
 
