@@ -25,6 +25,10 @@ class HuffmanSoftmax(nn.Module):
     cutoffs: tuple[int, ...] = ()
     parent: Tensor
     is_right: Tensor
+    nodes: Tensor
+    """The inner nodes above each label, (size, depth), the root repeated at the end."""
+    signs: Tensor
+    """The decision at each of them, (size, depth): 1 right, −1 left, 0 where the root is repeated."""
 
     def __init__(self, hidden: int, size: int) -> None:
         super().__init__()
@@ -32,6 +36,9 @@ class HuffmanSoftmax(nn.Module):
         self.inner = nn.Linear(hidden, size - 1)
         self.register_buffer("parent", torch.zeros(2 * size - 1, dtype=torch.long))
         self.register_buffer("is_right", torch.zeros(2 * size - 1, dtype=torch.bool))
+        self.register_buffer("nodes", torch.zeros(size, 0), persistent=False)
+        self.register_buffer("signs", torch.zeros(size, 0), persistent=False)
+        self.register_load_state_dict_post_hook(_find_paths)  # type: ignore[no-untyped-call]
         self.set_counts(torch.ones(size))
 
     def set_counts(self, counts: Tensor) -> None:
@@ -44,30 +51,33 @@ class HuffmanSoftmax(nn.Module):
             self.is_right[right] = True
             self.is_right[left] = False
             heapq.heappush(heap, (least + next_least, node))
+        _find_paths(self)
 
     def forward(self, states: Tensor, labels: Tensor) -> Likelihoods:
         """Return the log-probability of each label after its state: (n, hidden) and (n,) to (n,)."""
-        nodes, signs = self._find_paths(labels)
-        logits = (self.inner.weight[nodes] * states[:, None]).sum(2) + self.inner.bias[nodes]
-        return Likelihoods(_add_decisions(logits, signs))
+        nodes = self.nodes[labels]
+        weights = functional.embedding(nodes, self.inner.weight)  # its gradient sums a node's rows faster than indexing
+        biases = functional.embedding(nodes, self.inner.bias[:, None])
+        logits = (weights @ states[:, :, None] + biases)[:, :, 0]
+        return Likelihoods(_add_decisions(logits, self.signs[labels]))
 
     def log_prob(self, states: Tensor) -> Tensor:
         """Return the log-probability of all labels: (n, hidden) to (n, size)."""
-        nodes, signs = self._find_paths(torch.arange(self.shortlist_size, device=states.device))
-        return _add_decisions(self.inner(states)[:, nodes], signs)
+        return _add_decisions(self.inner(states)[:, self.nodes], self.signs)
 
     head = log_prob
 
-    def _find_paths(self, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the inner nodes above labels, (n, depth), and each decision: 1 right, −1 left, 0 above the root."""
-        nodes, signs, root = [], [], len(self.parent) - 1
-        at = labels
-        while (inside := at < root).any():
-            above = self.parent[at].where(inside, root)
-            nodes.append(above - self.shortlist_size)
-            signs.append(torch.where(inside, 2 * self.is_right[at].long() - 1, 0))
-            at = above
-        return torch.stack(nodes, 1), torch.stack(signs, 1)
+
+def _find_paths(softmax: HuffmanSoftmax, *_: object) -> None:
+    """Set the paths of all labels by the tree: once, as each step up would make a GPU wait."""
+    nodes, signs, root = [], [], len(softmax.parent) - 1
+    at = torch.arange(softmax.shortlist_size, device=softmax.parent.device)
+    while (inside := at < root).any():
+        above = softmax.parent[at].where(inside, root)
+        nodes.append(above - softmax.shortlist_size)
+        signs.append(torch.where(inside, 2 * softmax.is_right[at].long() - 1, 0))
+        at = above
+    softmax.nodes, softmax.signs = torch.stack(nodes, 1), torch.stack(signs, 1)
 
 
 def _add_decisions(logits: Tensor, signs: Tensor) -> Tensor:
