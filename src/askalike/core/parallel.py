@@ -31,7 +31,7 @@ StartWorkers = Callable[[Callable[[Any], Any]], AbstractContextManager[tuple[int
 
 
 class Workers(NamedTuple):
-    """How workers start. start_apart: the same, each piece in a process of its own; it takes a function that logs."""
+    """The ways to start workers; with start_apart, each piece has a process of its own, and a function logs."""
 
     start: StartWorkers
     start_apart: Callable[[LogCallback], StartWorkers]

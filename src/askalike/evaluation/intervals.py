@@ -73,7 +73,7 @@ def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _draw_signs(draws: int, n: int, seed: int, columns: int = 1) -> Iterator[Floats]:
-    """Yield random signs, (rows, n), in chunks that are small with so many columns."""
+    """Yield random signs, (rows, n), in chunks that are smaller the more columns there are."""
     rng = np.random.default_rng(seed)
     for rows in _chunk_sizes(draws, max(n, columns)):
         yield np.asarray(2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0, np.float64)

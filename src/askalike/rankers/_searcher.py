@@ -31,7 +31,7 @@ TYPED_DEPTH = 48
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
 COLUMNS: Final = ("docids", "scores", "absolute", "similarities")
-"""What `Retrieved` has for each document."""
+"""The parts of `Retrieved` that are arrays with a row for each document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -308,7 +308,7 @@ class SpellingCorrector:
 
 
 def _with_room(remembered: dict[KeyT, ValueT]) -> dict[KeyT, ValueT]:
-    """Return a cache, or a new one where it is full. Other threads may go on with the full one."""
+    """Return a cache, or a new one where it is full. Other threads may still use the full one."""
     return remembered if len(remembered) < MAX_REMEMBERED_WORDS else {}
 
 

@@ -137,7 +137,7 @@ class PreparedBatch:
 
 
 class WordWeights(NamedTuple):
-    """What the M words of Q queries weigh in F fields."""
+    """The weights of the M words of Q queries in F fields."""
 
     information: Floats
     """(M): the idf of each in its field."""

@@ -61,7 +61,7 @@ def create_shared_file(folder: Path) -> Path:
 
 
 class Leases:
-    """What each person works on, so that no two of them get the same, in a file that processes change in turn."""
+    """The work that each person has taken, so that nobody else gets it, in a file that processes change in turn."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
