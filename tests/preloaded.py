@@ -94,6 +94,7 @@ def _run(arguments: list[str], environment: Mapping[str, str], output: Path | No
     from askalike.cli import main
 
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests run under nohup
     os.dup2(stderr.fileno(), sys.stderr.fileno())
     if output:
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), sys.stdout.fileno())
