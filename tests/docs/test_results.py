@@ -15,7 +15,7 @@ LOG = LEADING_POINT.sub("0.", "\n".join(path.read_text(encoding="utf-8") for pat
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 PAPERS = LEADING_POINT.sub("0.", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
-BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "lucene", "runtimes", "scale", "search", "serve", "start"}
+BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "lucene", "rank", "runtimes", "scale", "search", "serve", "start"}
 """Reports of rows, each with its commit and hardware."""
 SMALL = 20
 """Whole numbers below it may be counts in a sentence."""
