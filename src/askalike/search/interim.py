@@ -19,7 +19,7 @@ from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder
 
 NICENESS = 5
-"""Niceness of the process: searches stay fast while encoding uses all processors, and other work does not starve it."""
+"""Niceness of the process, which has all processors but one: searches stay fast, and other work does not starve it."""
 AT_ONCE = 300
 """The number of questions up to which a search computes the vectors itself: that takes few seconds."""
 
@@ -56,10 +56,15 @@ def encode(archive: Path) -> None:
 
 
 def lower_priority(niceness: int) -> None:
-    """Make this process yield to others, of other sessions too: Linux shares processors among sessions first."""
+    """Make this process yield to others, of other sessions too, and leave them a processor of several.
+
+    Linux shares processors among sessions first, so that `nice` alone does nothing for a session of its own.
+    """
     os.nice(niceness)
     with suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
+    with suppress(AttributeError, OSError):  # only Linux has them
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[1:])  # none of one is an error
 
 
 if __name__ == "__main__":
