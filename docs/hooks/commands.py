@@ -47,5 +47,6 @@ def _help(parameter: Any) -> str:
     text = (parameter.help or "").replace("|", "\\|").strip().rstrip(".")
     text = text[:1].upper() + text[1:]
     default = parameter.default
-    shown = not (callable(default) or default in (None, "", ()) or parameter.required or parameter.is_flag)
+    is_flag = getattr(parameter, "is_flag", False)  # which arguments do not have
+    shown = not (callable(default) or default in (None, "", ()) or parameter.required or is_flag)
     return f"{text}. Default: `{default}`." if shown else f"{text}."

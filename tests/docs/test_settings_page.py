@@ -1,5 +1,6 @@
-"""The page of the settings is that of the code."""
+"""The page of the settings is that of the code, and so is that of the commands."""
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,11 @@ def test_settings_of_rankers_and_recipes_are_on_the_page() -> None:
     assert "| `k1` | number | 1.2 | how slowly repeated words saturate |" in text
     assert "| `stem` | true, false | false | whether words are stemmed |" in text
     assert "| `epochs` | integer | 20 |" in text
+
+
+def test_page_of_the_command_line_has_every_argument_and_option() -> None:
+    hook = runpy.run_path(str(PAGE.parent / "hooks" / "commands.py"))
+    page = hook["on_page_markdown"](hook["MARK"])
+    assert "## `askalike search`" in page
+    assert "| `TEXT` | The question, as a person would type it. |" in page
+    assert "| `-k K` | Number of hits. Default: `5`. |" in page
