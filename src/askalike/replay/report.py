@@ -35,18 +35,18 @@ def write_replay(replay: Replay, folder: Path) -> list[Path]:
     Return the paths. Without matplotlib, there is no replay.svg. Raises InputError if a file cannot be written.
     """
     qrels = "".join(f"{q} 0 {original} 1\n" for q, ids in replay.selection.originals.items() for original in ids)
+    plots = ["replay.svg"] if can_plot() else []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "replay.json", json.dumps(replay.as_dict(), ensure_ascii=False, indent=1) + "\n")
         write_atomically(folder / "qrels.txt", qrels)
-        if can_plot():
-            plot_timeline(replay, folder / "replay.svg")
+        for name in plots:
+            plot_timeline(replay, folder / name)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
     runs = {f"run-{result.ranker}.trec" if len(replay.results) > 1 else "run.trec": result for result in replay.results}
     for name, result in runs.items():
         write_run(result.run, folder / name, result.ranker)
-    plots = ("replay.svg",) if can_plot() else ()
     return [folder / name for name in ("replay.json", *plots, "qrels.txt", *runs)]
 
 

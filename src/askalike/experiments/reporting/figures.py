@@ -118,10 +118,10 @@ def plot_rank_scatter(
         axes.minorticks_off()
         axes.set_aspect("equal")
         axes.set(xlabel=f"rank by {first}", ylabel=f"rank by {second}")
-        for x_share, system, n, colour in ((0.97, second, sides[0], two), (0.03, first, sides[1], one)):
-            place: dict[str, Any] = {"ha": "right"} if system is second else {"va": "top"}
+        corners = ((0.97, "right", "baseline", second, sides[0], two), (0.03, "left", "top", first, sides[1], one))
+        for x_share, ha, va, system, n, colour in corners:
             text = f"{system} better: {format_count(n, 'query')}"
-            axes.text(x_share, 1 - x_share, text, transform=axes.transAxes, color=colour, **place)
+            axes.text(x_share, 1 - x_share, text, transform=axes.transAxes, color=colour, ha=ha, va=va)
         drawing = render_figure(figure, name, f"Ranks of the first right question by {first} and by {second}")
     caption = (
         f"Each query's first right question: {second} has it higher in {sides[0]} (below the line), {first} in "

@@ -68,12 +68,11 @@ def copy_terms(
     """Return the dictionary of the words of some terms, which are all in one field, in another field."""
     offsets = term_offsets[terms.start : terms.stop + 1] - term_offsets[terms.start]
     own = term_bytes[term_offsets[terms.start] : term_offsets[terms.stop]]
-    for mark, sign in ((MARKS[field], -1), (MARKS[new_field], 1)):
-        if mark and sign < 0:
-            own = np.delete(own, offsets[:-1])
-        elif mark:
-            own = np.insert(own, offsets[:-1], ord(mark))
-        offsets = offsets + sign * len(mark) * np.arange(len(offsets))
+    if field:
+        own, offsets = np.delete(own, offsets[:-1]), offsets - np.arange(len(offsets))
+    if new_field:
+        own = np.insert(own, offsets[:-1], ord(MARKS[new_field]))
+        offsets = offsets + np.arange(len(offsets))
     return own, offsets
 
 

@@ -14,7 +14,7 @@ from askalike.core.types import Answer, Question
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap
 from askalike.service.pages.auth import ModeratorArchive
-from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.languages import mark
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.context import caller_id
@@ -22,6 +22,7 @@ from askalike.service.requests.records import ShortText, Text
 from askalike.service.requests.schema import RecordNumber
 from askalike.store import AlreadyDecidedError, Archive
 from askalike.store.drafts import (
+    FAQ_ID_PREFIX,
     Draft,
     DraftState,
     accept_draft,
@@ -71,7 +72,7 @@ class FaqEntry(BaseModel):
 
     def to_records(self) -> tuple[Question, Answer]:
         """Return the question and its answer, which is accepted."""
-        id, at = f"faq-{secrets.token_hex(6)}", now()
+        id, at = f"{FAQ_ID_PREFIX}{secrets.token_hex(6)}", now()
         rephrasings = tuple(wording for wording in dict.fromkeys(self.wordings) if wording != self.title)
         answer = Answer(f"{id}-a", id, self.answer, created_at=at)
         question = Question(
@@ -165,7 +166,7 @@ def _decide_on_draft(archive: Archive, form: Form, moderator: str) -> str:
 
 def _accept(archive: Archive, number: int, entry: FaqEntry, moderator: str) -> None:
     """Accept a draft as edited in the form; an unchanged answer keeps its markup."""
-    is_unchanged = entry.answer == _without_returns(_readable_answer(get_draft(archive, number)))
+    is_unchanged = entry.answer == normalise_text(_readable_answer(get_draft(archive, number)))
     answer = None if is_unchanged else entry.answer
     accept_draft(
         archive, number, moderator, title=entry.title, body=entry.body, answer=answer, rephrasings=entry.wordings
@@ -173,9 +174,8 @@ def _accept(archive: Archive, number: int, entry: FaqEntry, moderator: str) -> N
 
 
 def _read_entry(form: Form) -> FaqEntry:
-    texts = {name: _without_returns(form.value(name)) for name in ("title", "body", "answer")}
-    wordings = filter(None, map(str.strip, form.value("wordings").splitlines()))
-    return validate_form(FaqEntry, texts | {"wordings": list(wordings)})
+    texts = {name: normalise_text(form.value(name)) for name in ("title", "body", "answer")}
+    return validate_form(FaqEntry, texts | {"wordings": form.lines("wordings")})
 
 
 def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], int]:
@@ -197,7 +197,3 @@ def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], i
 
 def _readable_answer(draft: Draft) -> str:
     return "\n".join(block.text for block in readable_blocks(draft.answer, draft.markup))
-
-
-def _without_returns(text: str) -> str:
-    return text.replace("\r\n", "\n").strip()

@@ -34,6 +34,15 @@ class Form:
         """Return all values of a field."""
         return self.fields.get(name, [])
 
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a field without space around them, except empty ones."""
+        return [line for line in map(str.strip, self.value(name).splitlines()) if line]
+
+
+def normalise_text(text: str) -> str:
+    """Return a text as it is compared: browsers change line ends, and may drop a first empty line."""
+    return text.replace("\r\n", "\n").strip()
+
 
 def validate_form(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
     """Return the values as an object of the model. Raises RequestValidationError."""

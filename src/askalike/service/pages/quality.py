@@ -14,7 +14,7 @@ from askalike import rankers
 from askalike.calibration.samples import MIN_QUERIES
 from askalike.core import registry
 from askalike.encoders.static import PACKAGED_LANGUAGES
-from askalike.evaluation.intervals import wilson_interval
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.replay.report import group_into_periods
 from askalike.service.pages import charts
 from askalike.service.pages.auth import UserArchive
@@ -183,7 +183,8 @@ def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
 
 
 def _to_proportion(label: str, count: int, n: int) -> ProportionBar:
-    return ProportionBar(label, count / n if n else 0.0, *wilson_interval(count, n), n)
+    share = BinomialProportion(count, n)
+    return ProportionBar(label, share.value, *share.interval, n)
 
 
 class Advice(NamedTuple):

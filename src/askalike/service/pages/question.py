@@ -17,7 +17,7 @@ from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
 from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
-from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.actions import MAX_ANSWERS, QuestionDetails, load_question
@@ -208,7 +208,7 @@ def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
 
 def _question_changes(form: Form, question: Question) -> dict[str, Any]:
     tags = tuple(filter(None, (tag.strip() for tag in form.value("tags").split(TAG_SEPARATOR.strip()))))
-    lines = tuple(filter(None, (line.strip() for line in form.value("rephrasings").splitlines())))
+    lines = tuple(form.lines("rephrasings"))
     changes = _text_changes(form, title=question.title, body=question.body)
     if form.value("tags").strip() != TAG_SEPARATOR.join(question.tags):
         changes["tags"] = tags
@@ -218,6 +218,6 @@ def _question_changes(form: Form, question: Question) -> dict[str, Any]:
 
 
 def _text_changes(form: Form, **stored: str) -> dict[str, Any]:
-    """Return the texts that differ from the stored ones; browsers change line ends, and may drop a first empty line."""
-    typed = {name: form.value(name).replace("\r\n", "\n").strip() for name in stored}
-    return {name: text for name, text in typed.items() if text != stored[name].replace("\r\n", "\n").strip()}
+    """Return the texts that differ from the stored ones."""
+    typed = {name: normalise_text(form.value(name)) for name in stored}
+    return {name: text for name, text in typed.items() if text != normalise_text(stored[name])}
