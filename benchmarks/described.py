@@ -3,17 +3,18 @@
 python benchmarks/described.py --examples 300
 """
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from _rows import make_parser
+
 TEST = Path(__file__).parents[1] / "tests" / "service" / "test_openapi.py"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--examples", type=int, default=100)
     examples = parser.parse_args().examples
     print(f"{examples} examples of each operation, beside those that cover every limit of its description")

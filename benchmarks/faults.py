@@ -15,8 +15,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from _rows import make_parser
 from _served import archive
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "service"))
 
 from kill_cycles import UNLIMITED, KillCycles
@@ -55,7 +57,7 @@ def format_seconds(seconds: Sequence[float]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--cycles", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1, help="seed of the moments")
     parser.add_argument("--questions", type=int, default=1_000_000, help="size of the archive for timing restarts")

@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import py7zr
+from _rows import make_parser
 from _synthetic import texts
 
 from askalike.readers import import_archive
@@ -72,7 +73,7 @@ def measured(what: str, path: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--questions", type=int, default=100_000)
     parser.add_argument("--dump", type=Path, help="a folder with Posts.xml")
     parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)

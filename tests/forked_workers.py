@@ -173,9 +173,6 @@ class Following:
     def item(self) -> pytest.Item | None:
         return self._ask()
 
-    def __bool__(self) -> bool:
-        return self.item is not None
-
     def listchain(self) -> list[Any]:
         """Return the test with the modules and folders that it is in, whose fixtures stay."""
         return self.item.listchain() if self.item else []

@@ -136,9 +136,11 @@ def page(mixed, monkeypatch, browser):
 
     service = Service(mixed)
     home = service.url.geturl()
-    with watched_pages(browser, home) as open_page:
-        yield open_page("/a/mix", base_url=home, viewport={"width": 390, "height": 800})
-    service.end()
+    try:
+        with watched_pages(browser, home) as open_page:
+            yield open_page("/a/mix", base_url=home, viewport={"width": 390, "height": 800})
+    finally:
+        service.end()
 
 
 def propose_pair(path: Path, *titles: str) -> None:

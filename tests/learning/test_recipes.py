@@ -133,3 +133,5 @@ def test_the_dssm_learns_from_the_semi_hard_answer_and_the_paper_s_from_all_with
     assert (ours.loss.over, ours.loss.margin) == ("semi_hard", 10)
     assert (paper.loss.over, paper.loss.margin) == ("violated", 10)
     assert (paper.network.dim, paper.network.latent, paper.network.metric) == (512, 256, "euclidean")
+    assert paper.embeddings.init == "skipgram"
+    assert Recipe.read("siamese_lstm_topics").loss_name == "multiple_negatives"

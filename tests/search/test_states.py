@@ -131,7 +131,7 @@ def test_a_filter_allows_what_the_store_selects(archive) -> None:
         assert archive.view().filtered_docids(filter).tolist() == allowed
 
 
-def test_a_filter_follows_the_archive(desk, archive) -> None:
+def test_a_filter_follows_the_archive(archive) -> None:
     archive.upsert([Question("1", "one egg"), Question("2", "two egg")])
     view = archive.view()
     kept = Filter(without=("closed",))
