@@ -170,8 +170,9 @@ class SpellingCorrector:
 
         A pair has a term for each word. The word that is being typed is in none.
         """
-        remembered = self._pairs = _with_room(self._pairs)
-        found: list[tuple[int, re.Match[str], _TypedPair]] = []
+        if len(self._pairs) >= MAX_REMEMBERED_WORDS:
+            self._pairs = {}
+        remembered, found = self._pairs, list[tuple[int, re.Match[str], _TypedPair]]()
         for row, one in enumerate(queries):
             for match in PAIR.finditer(one.text):
                 if not (one.prefix and match.end(2) == len(one.text)):
