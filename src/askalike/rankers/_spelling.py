@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from askalike.index.engine import TermsSearcher
-from askalike.index.lexical.edits import edit_distance
+from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
 from askalike.index.rows import find_distinct
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
