@@ -9,6 +9,7 @@ Scores are integers here (a fixed-point scale per query, chosen by the caller). 
 addition, and skipping does not change results: they are exactly those of scoring every document.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
-SAMPLE_SIZE = 4_096  # documents of a window that are scored by all terms, to plan the search of the other documents
+SAMPLE_SIZE = 2_048  # documents of a window that are scored by all terms, to plan the search of the other documents
 BLOCK_SIZE = MASK_SIZE  # sums that are examined together
 SPARSE_DIVISOR = 8  # a window is scanned if at least this share (1/8) of it was touched
 COLLECT_COST = 10.0  # collecting one candidate costs as much as adding this many postings
@@ -27,8 +28,8 @@ LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding 
 ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a separate type
 BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
-EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
-MAX_SEED_POSTINGS = 2_048
+FIRST_WINDOW, WINDOW_GROWTH = 512, 4  # documents of the first window of a query without a limit; later ones grow
+LIMIT_GROWTH = 0.3  # growth of the limit for which candidates are counted, too
 
 
 class PostingArrays(NamedTuple):
@@ -100,10 +101,7 @@ class Buffers(NamedTuple):
     terms: SegmentTerms
     """The terms of one query in one segment. T: the maximum number of terms of a query."""
     positions: Matrix[np.int64]
-    """(4, T + 1): four numbers per term."""
-    seed_sums: NDArray[np.int32]
-    seed_docids: NDArray[np.int64]
-    """(4 · (k + EXTRA_SEEDS)): the documents that are scored first."""
+    """(6, T + 1): six numbers per term."""
 
 
 class TopKHeap(NamedTuple):
@@ -202,7 +200,8 @@ def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> i
 def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, at: int, doc: int) -> int:
     """Return the first position, not before `at`, of `doc` or a later one; `doc` is the first of a bitmap's word."""
     if postings.bitmap_row < 0:
-        return lower_bound(blocks, places, at, postings.end, doc)
+        is_there = at == postings.end or doc_at(blocks, places, at) >= doc
+        return at if is_there else lower_bound(blocks, places, at, postings.end, doc)
     word = doc >> 6
     return postings.start + ranks[postings.bitmap_row, word] if word < ranks.shape[1] else postings.end
 
@@ -353,131 +352,21 @@ def _get_posting_list(p: PostingArrays, t: SegmentTerms, i: int) -> PostingList:
 
 
 @inlined()
-def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
+def _min_competitive_score(heap: TopKHeap, docid: int) -> int:
     """Return the minimum competitive score of documents whose docids are not below `docid`."""
     if heap.size[0] < len(heap.scores):
-        return max(seed, 1)
-    worst = heap.scores[0]
-    return max(seed, worst if docid < heap.docids[0] else worst + 1)
-
-
-@inlined()
-def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
-    """Return a score that at least k different questions reach, 0 if none is found quickly.
-
-    It adds up the first postings of the highest-scoring terms, and the scores of the other terms in the best documents.
-    """
-    # A first limit close to the final one lets the first window skip lists; it would otherwise begin with 1.
-    blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
-    window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]
-    i, room = count, MAX_SEED_POSTINGS
-    while i > 0 and room > 0:
-        i -= 1
-        one = _get_posting_list(p, t, i)
-        lasts[i] = min(_advance(blocks, places, ranks, one, one.start, np.int64(WINDOW)), one.start + room)
-        _add_scores(places, codes, scores, one, one.start, lasts[i], window, False)
-        room -= lasts[i] - one.start
-    n = ZERO
-    for j in range(i, count):
-        n = _collect_touched(places, _get_posting_list(p, t, j).start, lasts[j], window, ZERO, ONE, candidates, sums, n)
-    n = _select_largest(candidates, sums, n, k + EXTRA_SEEDS, buffers.seed_sums)
-    n = _filter_candidates(p, query, candidates, sums, n, buffers.seed_docids)
-    if n < k:
-        return 0
-    for j in range(i - 1, -1, -1):
-        one = _get_posting_list(p, t, j)
-        if one.bitmap_row >= 0:
-            n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, ZERO)
-        else:
-            n = _rescore_by_search(blocks, places, codes, scores, one, candidates, sums, n, ZERO)
-    return _select_nth(sums, n, n - k)
-
-
-@inlined()
-def _select_nth(values: Array, n: int, nth: int) -> int:
-    """Return the value at index `nth` of the first n values in sorted order (Hoare 1961); it reorders them."""
-    low, high = 0, n - 1
-    while low < high:
-        pivot, i, j = values[(low + high) // 2], low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if nth <= j:
-            high = j
-        elif nth >= i:
-            low = i
-        else:
-            break
-    return values[nth]
-
-
-@inlined()
-def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, block_max: Array) -> int:
-    """Move the documents with the largest sums, 1 to 4 times `min_count`, to the front; return their number."""
-    if n <= 4 * min_count:
-        return n
-    size = n // (4 * min_count)
-    for b in range(4 * min_count):
-        largest = sums[b * size]
-        for c in range(b * size + 1, (b + 1) * size):
-            largest = max(largest, sums[np.uint64(c)])
-        block_max[b] = largest
-    min_sum = _select_nth(block_max, 4 * min_count, 3 * min_count)  # at least min_count sums reach it
-    kept = 0
-    for block in range(0, n, BLOCK_SIZE):
-        reaching = mark_reaching(sums, block, min_sum)
-        while reaching and kept < 4 * min_count:
-            c = block + trailing_zeros(reaching)
-            if c >= n:
-                break
-            candidates[kept], sums[kept] = candidates[c], sums[c]
-            kept += 1
-            reaching &= reaching - BIT
-    return kept
-
-
-@inlined()
-def _filter_candidates(
-    p: PostingArrays, query: SegmentQuery, candidates: Array, sums: Array, n: int, kept_docids: Array
-) -> int:
-    """Keep the documents that the query may find, one of each question; return their number."""
-    docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
-    kept = ZERO
-    for c in range(n):
-        doc = candidates[c]
-        if len(allowed) and not allowed[doc]:
-            continue
-        docid = docids[doc]
-        if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
-            continue
-        if query.has_rephrasings and _contains(kept_docids, kept, docid):
-            continue
-        candidates[kept], sums[kept], kept_docids[kept] = doc, sums[c], docid
-        kept += 1
-    return kept
-
-
-@inlined()
-def _contains(values: Array, n: int, value: int) -> bool:
-    for i in range(n):  # noqa: SIM110 (numba has no any())
-        if values[i] == value:
-            return True
-    return False
+        return ONE
+    return heap.scores[0] if docid < heap.docids[0] else heap.scores[0] + ONE
 
 
 @inlined()
 def _offer_candidates(
-    p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int, seed: int
+    p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int
 ) -> None:
     if n == 0:
         return
     docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
-    limit = _min_competitive_score(heap, seed, docids[docs[0]])
+    limit = _min_competitive_score(heap, docids[docs[0]])
     for c in range(n):
         doc, score = docs[c], sums[c]
         if score < limit or (len(allowed) and not allowed[doc]):
@@ -486,34 +375,41 @@ def _offer_candidates(
         if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
             continue
         offer(heap, score, docid, query.has_rephrasings)
-        limit = _min_competitive_score(heap, seed, ZERO)
+        limit = _min_competitive_score(heap, ZERO)
 
 
 @inlined()
 def _count_at_least(sums: Array, min_score: int) -> int:
     """Return the number of sums that reach `min_score`."""
-    n, threshold = 0, np.int32(min_score)
-    for x in range(len(sums)):
-        n += sums[np.uint64(x)] >= threshold
-    return n
+    n, threshold = np.uint64(0), np.int32(min_score)
+    for block in range(0, len(sums), BLOCK_SIZE):
+        n += count_ones(mark_reaching(sums, block, threshold))
+    return np.int64(n)
 
 
 @inlined()
-def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essential: int, documents_ahead: int) -> int:
+def _choose_first_added(
+    p: PostingArrays, t: SegmentTerms, counts: Matrix[np.int64], growth: float, essential: int, documents: int
+) -> int:
     """Return the first term whose list is added up, chosen for minimum cost; the terms before it are looked up.
 
-    counts: the number of candidates left in a sample once each term and those after it are scored.
+    counts: the number of candidates left in a sample once each term and those after it are scored, at two limits.
+    growth: 0 if the limit is the lower of these, 1 if it is the higher one. documents: the number of those ahead.
     """
-    share, best, best_cost, adding = documents_ahead / SAMPLE_SIZE, essential, np.inf, 0.0
+    share, left, lookups = documents / SAMPLE_SIZE, counts[2], 0
+    for i in range(essential + 1):
+        at_lower, at_higher = max(np.float64(counts[0, i]), 0.5), max(np.float64(counts[1, i]), 0.5)
+        left[i] = np.int64(share * at_lower * math.exp(growth * math.log(at_higher / at_lower)))
+        lookups += left[i] if i else ZERO
+    best, best_cost, adding = essential, np.inf, 0.0
     for first in range(essential, -1, -1):
-        cost = adding + COLLECT_COST * share * counts[first]
-        for i in range(first):
-            cost += LOOKUP_COST * share * counts[i + 1]
+        cost = adding + COLLECT_COST * left[first] + LOOKUP_COST * lookups
         if cost < best_cost:
             best, best_cost = first, cost
         if first:
             term = t.ids[first - 1]
-            adding += (p.starts[term + 1] - p.starts[term]) * documents_ahead / len(p.docids)
+            adding += (p.starts[term + 1] - p.starts[term]) * documents / len(p.docids)
+            lookups -= left[first]
     return best
 
 
@@ -526,14 +422,11 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     scored with all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)
-    rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
+    rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3:]
     # Completions are always added up: only the best of a document's counts, which a bound per term cannot express.
     loose = 0  # terms that may become inessential: all but the completions, which come last
     while loose < terms and not t.completes[loose]:
         loose += 1
-    seed = 0
-    if heap.size[0] < len(heap.scores) and documents > SAMPLE_SIZE:
-        seed = _seed_score(p, t, query, loose, len(heap.scores), buffers)
     # rest[i] is the most that the terms before i can add to a document: the terms ascend by their maximum scores.
     rest[0] = 0
     for i in range(loose):
@@ -542,15 +435,18 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         firsts[i] = lasts[i] = p.starts[t.ids[i]]
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums = buffers.window, buffers.docs, buffers.sums
-    essential, low, planned = 0, 0, False
+    essential, low, counted, sampled_limit, higher_limit = 0, 0, 0, ZERO, ZERO
+    size = WINDOW if heap.size[0] == len(heap.scores) else FIRST_WINDOW
     while low < documents:
-        limit = _min_competitive_score(heap, seed, p.docids[low])
+        limit = _min_competitive_score(heap, p.docids[low])
         # A document with inessential terms only cannot reach the limit, so that it need not become a candidate.
         while essential < loose and rest[essential + 1] < limit:
             essential += 1
-        high, sampling = low - low % WINDOW + WINDOW, False
-        if planned:
-            added = _choose_first_added(p, t, counts, essential, min(high, documents) - low)
+        end, sampling = low - low % WINDOW + WINDOW, False
+        if sampled_limit:
+            high = min(end, low + size)
+            growth = (limit - sampled_limit) / (sampled_limit * LIMIT_GROWTH)
+            added = _choose_first_added(p, t, counts, growth, min(essential, counted), min(high, documents) - low)
         else:
             nearest, essential_postings = documents, 0
             for i in range(essential, terms):
@@ -562,11 +458,17 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                 return
             # Whole blocks: the sums of a block are examined and cleared together.
             low = nearest - nearest % BLOCK_SIZE
-            high = low - low % WINDOW + WINDOW
+            end = low - low % WINDOW + WINDOW
+            high = min(end, low + size)
             added = essential
             dense = essential_postings * WINDOW > SAMPLE_SIZE * documents
-            if essential and dense and low + 4 * SAMPLE_SIZE < min(high, documents):
-                high, added, sampling = low + SAMPLE_SIZE, 0, True
+            if essential and dense and low + 4 * SAMPLE_SIZE < min(end, documents):
+                high, added, sampling, sampled_limit = low + SAMPLE_SIZE, 0, True, limit
+                higher_limit = limit + np.int64(limit * LIMIT_GROWTH)
+                counted = essential
+                while counted < loose and rest[counted + 1] < higher_limit:
+                    counted += 1
+        size = min(size * WINDOW_GROWTH, WINDOW)
         base, touched = low - low % WINDOW, 0
         for i in range(added, terms):
             one = _get_posting_list(p, t, i)
@@ -578,12 +480,12 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         _add_completions(p, t, loose, firsts, lasts, buffers)
         part = window[low - base : high - base]
         for i in range(loose - 1, added - 1, -1):
-            if sampling and i < essential:
-                counts[i + 1] = _count_at_least(part, max(1, limit - rest[i + 1]))
+            if sampling and i < counted:
+                counts[0, i + 1] = _count_at_least(part, max(1, limit - rest[i + 1]))
+                counts[1, i + 1] = _count_at_least(part, max(1, higher_limit - rest[i + 1]))
             _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window, False)
         if sampling:
-            planned = True
-            counts[0] = _count_at_least(part, limit)
+            counts[0, 0], counts[1, 0] = _count_at_least(part, limit), _count_at_least(part, higher_limit)
         # What the terms that are looked up can still add is granted; a sum below this cannot reach the limit.
         min_sum = max(1, limit - rest[added])
         n = ZERO
@@ -591,8 +493,8 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             for i in range(added, terms):
                 n = _collect_touched(places, firsts[i], lasts[i], window, base, min_sum, candidates, sums, n)
         else:
-            end = min(high, documents + BLOCK_SIZE - documents % BLOCK_SIZE)
-            n = _collect_window(window, low, end, min_sum, candidates, sums)
+            last = min(high, documents + BLOCK_SIZE - documents % BLOCK_SIZE)
+            n = _collect_window(window, low, last, min_sum, candidates, sums)
         # The highest-scoring list first: it drops most candidates before the others are looked up.
         for i in range(added - 1, -1, -1):
             if n == 0:
@@ -602,5 +504,5 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                 n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, limit - rest[i])
             else:
                 n = _rescore_by_search(blocks, places, codes, scores, one, candidates, sums, n, limit - rest[i])
-        _offer_candidates(p, query, heap, candidates, sums, n, seed)
+        _offer_candidates(p, query, heap, candidates, sums, n)
         low = high

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.maxscore import (
-    EXTRA_SEEDS,
     WINDOW,
     ZERO,
     Buffers,
@@ -85,28 +84,25 @@ class QueryBatch(NamedTuple):
         return QueryBatch(offsets, self.terms, self.weights, self.fields, self.completes, *own)
 
 
-def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    """Return this thread's working memory for top-k searches with up to these numbers of terms and codes."""
+def borrow_buffers(max_terms: int, max_codes: int) -> Buffers:
+    """Return this thread's working memory for searches with up to these numbers of terms and codes."""
     kept: Buffers | None = getattr(_kept, "buffers", None)
     max_terms = max(max_terms, USUAL_TERMS)
-    enough = kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes
-    if kept and enough and len(kept.seed_sums) >= 4 * (k + EXTRA_SEEDS):
+    if kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes:
         return kept
-    made = _make_buffers(max_terms, max_codes, k)
+    made = _make_buffers(max_terms, max_codes)
     if len(made.terms.scores) <= MAX_KEPT_SCORES:
         _kept.buffers = made
     return made
 
 
-def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
+def _make_buffers(max_terms: int, max_codes: int) -> Buffers:
     ids, starts, max_scores, completes = (np.empty(max_terms, np.int64) for _ in range(4))
     by_code, scores = np.empty(max_terms, np.bool_), np.empty(max_terms * max_codes, np.int32)
     terms = SegmentTerms(ids, starts, by_code, max_scores, completes, scores)
-    seeds = 4 * (k + EXTRA_SEEDS)
     buffers = Buffers(
         np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32),
-        np.empty(WINDOW + 1, np.int32), terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32),
-        np.empty(seeds, np.int64),
+        np.empty(WINDOW + 1, np.int32), terms, np.empty((6, max_terms + 1), np.int64),
     )  # fmt: skip
     return prechecked(buffers)
 

@@ -192,7 +192,7 @@ class PostingsSearcher:
 
         def search_share(share: slice) -> None:
             share_columns, share_heaps = columns.select(share), TopKHeaps(*(column[share] for column in heaps))
-            buffers = borrow_buffers(columns.max_terms, max(table.code_count for table in tables), k)
+            buffers = borrow_buffers(columns.max_terms, max(table.code_count for table in tables))
             for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
                 search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings, buffers)
             sort_heaps(share_heaps)
