@@ -162,9 +162,10 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     ids, columns = view.ids(retrieved.distinct_docids), {}
     for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
-        found = [id for docid in docids.tolist() if (id := ids.get(docid)) is not None]
-        if len(found) < len(docids):
-            scores = scores[[docid in ids for docid in docids.tolist()]]
+        known = list(map(ids.get, docids.tolist()))
+        found = [id for id in known if id is not None]
+        if len(found) < len(known):
+            scores = scores[[id is not None for id in known]]
         columns[one.id] = found, scores
     return Run(columns)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Final
 
+import numpy as np
 import Stemmer
 from pydantic import Field, field_validator
 
@@ -15,9 +16,9 @@ from askalike.core.config import Settings
 from askalike.core.types import Markup
 from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
-from askalike.text.stems import stem, word_language
+from askalike.text.stems import stem, stem_all, word_language
 from askalike.text.stop_words import stop_words
-from askalike.text.tokens import NumberedTerms, TermTable
+from askalike.text.tokens import NumberedTerms, SpanColumns, TermTable
 from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
@@ -34,6 +35,8 @@ _CONTRACTING: Final = ("en", "de", "nl")
 """Languages in which an apostrophe is often left out; in others, such as French, it divides words."""
 _JOINT, _HYPHEN = re.compile(f"[{HYPHENS}{APOSTROPHES}]"), re.compile(f"[{HYPHENS}]")
 _BETWEEN_JOINTS, _BETWEEN_HYPHENS = re.compile(f"[^{HYPHENS}{APOSTROPHES}]+"), re.compile(f"[^{HYPHENS}]+")
+_WORD_BYTES = np.array([chr(byte).isalnum() or chr(byte) == "_" for byte in range(128)])
+"""Which ASCII characters are those of words, for the tokenizer standard."""
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
 
@@ -183,9 +186,25 @@ class Analyzer:
 
     def _get_term_table(self, code: str) -> TermTable:
         if code not in self._tables:
-            split = partial(self.analyze_with_spans, language=code)
+            split = partial(self._analyze_new, language=code)
             self._tables.setdefault(code, TermTable(split, _MAX_CACHED_TOKENS))
         return self._tables[code]
+
+    def _analyze_new(self, text: str, language: str) -> SpanColumns:
+        """Return the terms and spans of `analyze_with_spans`; an ASCII text's new words are stemmed together."""
+        settings, terms = self.settings, self._get_term_cache(language)
+        is_usual = settings.tokenizer == "standard" and settings.stem and not settings.stop_words and not self._joins
+        if not (is_usual and text.isascii() and word_language("a", language) == language):
+            names, *spans = [*zip(*self.analyze_with_spans(text, language), strict=True)] or [(), (), ()]
+            return names, np.array(spans, np.int64)
+        words = self._plain_pattern.findall(text)
+        new = [word for word in dict.fromkeys(words) if word not in terms]
+        if len(terms) + len(new) < _MAX_CACHED_WORDS:
+            terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
+        is_in_word = np.zeros(len(text) + 2, np.bool_)
+        is_in_word[1:-1] = _WORD_BYTES[np.frombuffer(text.encode(), np.uint8)]
+        bounds = np.flatnonzero(is_in_word[1:] != is_in_word[:-1])
+        return list(map(terms.__getitem__, words)), bounds.reshape(-1, 2).T
 
     def _language_code(self, language: str | None) -> str:
         code = self.settings.language if self.settings.language != "auto" else language or "en"

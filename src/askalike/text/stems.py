@@ -1,6 +1,7 @@
 """Stemming of words: the choice of a word's language, and the stemmers."""
 
 import threading
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Final
 
@@ -55,6 +56,15 @@ def stem(word: str, language: str | None) -> str:
     stemmer, lock = _get_stemmer(name)
     with lock:
         return stemmer.stemWord(word) or word
+
+
+def stem_all(words: Sequence[str], language: str) -> list[str]:
+    """Return the `stem` of each of many words."""
+    if (name := LANGUAGES.get(language)) is None:
+        return list(words)
+    stemmer, lock = _get_stemmer(name)
+    with lock:
+        return [stemmed or word for stemmed, word in zip(stemmer.stemWords(words), words, strict=True)]
 
 
 @cache

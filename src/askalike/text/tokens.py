@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from askalike.native.compiled import Matrix, compiled, inlined
 
 Ints = NDArray[np.int64]
+SpanColumns = tuple[Sequence[str], Ints]
+"""The terms of a text in order, and (2, terms): the start and end of each."""
 
 MIN_SLOTS = 1 << 12
 HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
@@ -116,8 +118,8 @@ class TokenTable:
 class TermTable:
     """Numbers and finds the terms of texts; each must be within one token. It caches the tokens with their terms."""
 
-    def __init__(self, split: Callable[[str], Iterable[tuple[str, int, int]]], capacity: int) -> None:
-        """split: returns the terms of a token in order, each with name, start and end. capacity: in tokens."""
+    def __init__(self, split: Callable[[str], SpanColumns], capacity: int) -> None:
+        """split: returns the terms of some tokens with white space between them. capacity: in tokens."""
         self._split, self._capacity = split, capacity
         self._lock = threading.Lock()
         self._clear()
@@ -164,15 +166,15 @@ class TermTable:
 
     def _learn(self) -> None:
         """Find the words of the new tokens as one text, joined by white space."""
-        begins = np.cumsum([0, *(len(token) + 1 for token in self._new)])
-        spans = list(self._split(" ".join(self._new)))
-        names = [name for name, _, _ in spans]
+        begins = np.cumsum([0, *map(len, self._new)])
+        begins += np.arange(len(begins))
+        names, (starts, ends) = self._split(" ".join(self._new))
         new = [name for name in dict.fromkeys(names) if name not in self._ids]
         self._ids.update(zip(new, count(len(self._names)), strict=False))
         self._names += new
-        starts, ends = np.array([span[1:] for span in spans], np.int64).reshape(-1, 2).T
         tokens = np.searchsorted(begins, starts, "right") - 1
-        words = np.column_stack(([self._ids[name] for name in names], starts - begins[tokens], ends - begins[tokens]))
+        ids = [*map(self._ids.__getitem__, names)]
+        words = np.column_stack((ids, starts - begins[tokens], ends - begins[tokens]))
         counts = np.bincount(tokens, minlength=len(self._new))
         self._word_ends.frombytes((len(self._words) // 3 + np.cumsum(counts)).tobytes())
         self._words.frombytes(words.tobytes())

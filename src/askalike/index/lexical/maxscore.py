@@ -360,9 +360,7 @@ def _min_competitive_score(heap: TopKHeap, docid: int) -> int:
 
 
 @inlined()
-def _offer_candidates(
-    p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int
-) -> None:
+def _offer_candidates(p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int) -> None:
     if n == 0:
         return
     docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
@@ -422,7 +420,8 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     scored with all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)
-    rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3:]
+    numbers = buffers.positions
+    rest, firsts, lasts, counts = numbers[0], numbers[1], numbers[2], numbers[3:]
     # Completions are always added up: only the best of a document's counts, which a bound per term cannot express.
     loose = 0  # terms that may become inessential: all but the completions, which come last
     while loose < terms and not t.completes[loose]:

@@ -19,6 +19,7 @@ MAX_REPHRASING_GAIN = 4
 
 TABLE_ENTRIES = 1 << 12
 """Number of entries of term tables that are computed at a time."""
+GROWTH = 8
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -142,7 +143,7 @@ class KnownTerms:
         self.df = np.append(self.df, df)
         self.ttf = np.append(self.ttf, ttf)
         last = len(self.statistics) - 1
-        fields = np.array([min(field_of(term), last) for term in new], np.uint8)
+        fields = np.array([min(field_of(term), last) for term in new] if last else [0] * len(new), np.uint8)
         documents = np.array([own.collection.documents for own in self.statistics])[fields]
         self.information = np.append(self.information, term_information(df.astype(np.float64), documents))
         self._name(new, fields, np.arange(len(self.names), len(self.names) + len(new)))
@@ -265,7 +266,7 @@ class _GrowableArray:
         """Append values; return the position of the first."""
         start, self.size = self.size, self.size + len(values)
         if self.size > len(self.values):
-            grown = np.empty(max(self.size, 2 * len(self.values)), np.float64)
+            grown = np.empty(max(self.size, GROWTH * len(self.values)), np.float64)  # memory is used once written to
             grown[:start] = self.values[:start]
             self.values = grown
         self.values[start : self.size] = values

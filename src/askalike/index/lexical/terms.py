@@ -83,8 +83,10 @@ def copy_terms(
 
 def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
     """Return the position of each term in a sorted dictionary, −1 for a missing term."""
-    positions = np.empty(len(terms), np.int64)
-    _find_packed(term_bytes, term_offsets, *pack_terms(terms), positions)
+    positions, keys = np.empty(len(terms), np.int64), np.empty(len(terms), np.uint64)
+    packed = pack_terms(terms)
+    _read_beginnings(*packed, keys)
+    _find_packed(term_bytes, term_offsets, *packed, np.argsort(keys), positions)
     return positions
 
 
@@ -150,11 +152,23 @@ def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_p
 
 
 @compiled()
+def _read_beginnings(term_bytes: Bytes, term_offsets: Offsets, keys: NDArray[np.uint64]) -> None:
+    """Write the first eight bytes of each term as one number, in the order of terms."""
+    for i in range(len(keys)):
+        key = np.uint64(0)
+        for at in range(term_offsets[i], term_offsets[i] + 8):
+            byte = np.uint64(term_bytes[at]) if at < term_offsets[i + 1] else np.uint64(0)
+            key = key << np.uint64(8) | byte
+        keys[i] = key
+
+
+@compiled()
 def _find_packed(
-    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, positions: Offsets
+    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, order: Offsets, positions: Offsets
 ) -> None:
+    """Write the position of each term, one after the other in the given order: similar terms are close in memory."""
     size = len(term_offsets) - 1
-    for i in range(len(positions)):
+    for i in order:
         positions[i] = -1
         term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
         at = _lower_bound(term_bytes, term_offsets, term, False)
