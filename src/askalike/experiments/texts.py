@@ -7,7 +7,7 @@ from pathlib import Path
 from askalike.core.types import DocumentKind, Question
 from askalike.store import Archive
 from askalike.text.clean import plain_text
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet
 
 TITLE_LENGTH, BODY_LENGTH = 160, 280
 """Maximum number of characters shown of a title and of a body."""

@@ -9,7 +9,7 @@ from askalike.core.types import Qrels, Question, Split
 from askalike.labels.splits import type_titles
 from askalike.store import Archive, sample_questions, shuffle_names
 from askalike.text.clean import plain_text
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 MAX_SAMPLED = 5_000
 """Maximum number of questions that queries are made from."""

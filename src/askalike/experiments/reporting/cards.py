@@ -7,8 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from askalike.core.types import Floats, Run
-from askalike.evaluation.evaluate import FirstRelevantRanks, first_relevant_ranks, order_documents, success_by_depth
-from askalike.evaluation.rules import get_rule
+from askalike.evaluation.evaluate import (
+    FirstRelevantRanks,
+    first_relevant_ranks,
+    get_rule,
+    order_documents,
+    success_by_depth,
+)
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.outcome import ExperimentResult

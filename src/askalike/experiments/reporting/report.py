@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from askalike.evaluation.comparison import ComparedSystem, Comparison
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.significance import ALPHA
+from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison
 from askalike.evaluation.tables import format_p
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.outcome import ExperimentResult, SystemResult
