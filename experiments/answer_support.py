@@ -12,7 +12,7 @@ import askalike
 from askalike.evaluation.intervals import wilson_interval
 from askalike.search.answering.support import is_supported
 from askalike.text.clean import readable_text
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 
 def main(path: str) -> None:

@@ -8,14 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from askalike.core.types import DocumentKind, Floats, Question, Run
-from askalike.evaluation.evaluate import FirstRelevantRanks, first_relevant_ranks, order_documents, success_by_depth
-from askalike.evaluation.rules import get_rule
+from askalike.evaluation.evaluate import (
+    FirstRelevantRanks,
+    first_relevant_ranks,
+    get_rule,
+    order_documents,
+    success_by_depth,
+)
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.outcome import ExperimentResult
 from askalike.store import Archive
 from askalike.text.clean import plain_text
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet
 
 TITLE_LENGTH, BODY_LENGTH = 160, 280
 """Maximum number of characters shown of a title and of a body."""

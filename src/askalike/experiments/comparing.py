@@ -11,10 +11,8 @@ from typing import Any
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import DocumentKind, Qrels, Question, Run, Split
-from askalike.evaluation.comparison import Comparison, SystemPair
-from askalike.evaluation.evaluate import first_relevant_ranks, order_documents
-from askalike.evaluation.rules import get_rule
-from askalike.evaluation.significance import ALPHA, compare
+from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
+from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.cards import ReportTexts, load_texts

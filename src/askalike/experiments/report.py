@@ -11,10 +11,9 @@ import numpy as np
 
 from askalike.core.counts import format_count
 from askalike.core.types import Floats
-from askalike.evaluation.comparison import ComparedSystem, Comparison
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.significance import ALPHA
+from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison
 from askalike.evaluation.tables import ResultTable, format_p
 from askalike.experiments import cards
 from askalike.experiments.cards import SystemRanks, cap_rank, load_texts

@@ -15,8 +15,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Progress, Split
-from askalike.evaluation.comparison import Comparison
-from askalike.evaluation.significance import compare
+from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
 from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name

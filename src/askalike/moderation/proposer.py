@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from askalike.calibration.calibration import Calibration, settings_json
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibration, Calibrator, settings_json
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
 from askalike.core.clock import now

@@ -13,7 +13,7 @@ from askalike.labels.splits import load_split, sample_queries, type_titles, uncu
 from askalike.store import Archive, content_hash, imported_splits, sample_questions, shuffle_names
 from askalike.store.labels import delete_partition
 from askalike.text.clean import plain_text
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 MAX_SAMPLED = 5_000
 """Maximum number of questions that queries are made from."""
