@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, read_queries
-    from askalike.search.answering.reply import Reply
+    from askalike.search.answering.replies import Reply
     from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -115,7 +115,7 @@ _NAMES = {
     "learning.networks": ("Network",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
-    "search.answering.reply": ("Reply",),
+    "search.answering.replies": ("Reply",),
     "search.engine": ("LocalEngine", "SearchRequest", "SearchResult"),
     "search.retriever": ("Retriever",),
     "service.processes.supervisor": ("supervise:serve",),

@@ -87,7 +87,7 @@ def evaluate_command(
     ```
     """
     from askalike.experiments.answer_support import measure_support
-    from askalike.search.answering.chat_endpoint import named_endpoint
+    from askalike.search.answering.grounded import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
     if run and qrels:

@@ -9,8 +9,7 @@ import numpy as np
 from askalike.core.counts import format_count
 from askalike.core.types import Question
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
-from askalike.search.answering.chat_endpoint import ChatEndpoint
-from askalike.search.answering.grounded import write_grounded
+from askalike.search.answering.grounded import ChatEndpoint, write_grounded
 from askalike.search.engine import LocalEngine
 
 STORED_ANSWERS = 3

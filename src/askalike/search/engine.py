@@ -18,8 +18,7 @@ from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
-from askalike.search.answering.replies import answer_question
-from askalike.search.answering.reply import AnswerMode, Reply
+from askalike.search.answering.replies import AnswerMode, Reply, answer_question
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import Limits, Selected, lack_hits, select_candidates

@@ -16,7 +16,7 @@ from typing import Any
 from askalike import rankers
 from askalike.core.types import TYPED_QUERY_ID, Question
 from askalike.rankers import Searcher
-from askalike.search.questions_view import QuestionsView
+from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, sample_questions
 from askalike.tuning.candidates import DEFAULT_RANKER
 

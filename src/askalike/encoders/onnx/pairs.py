@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.layers import BuiltLayers
+from askalike.encoders.onnx.compiled_layers import BuiltLayers
 from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
 from askalike.encoders.onnx.modules import Array, read_json
 from askalike.encoders.onnx.weights import Bits, Tensor, map_tensors, to_float32
