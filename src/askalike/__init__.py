@@ -27,9 +27,8 @@ if TYPE_CHECKING:
         SettingsError,
         TrainingError,
     )
-    from askalike.core.filters import Filter
+    from askalike.core.filters import AllowedDocs, Filter
     from askalike.core.types import (
-        AllowedDocs,
         Answer,
         Collection,
         Contribution,
@@ -93,9 +92,9 @@ _NAMES = {
     "calibration.calibrate": ("calibrate",),
     "core.config": ("Settings", "validate_settings"),
     "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
-    "core.filters": ("Filter",),
+    "core.filters": ("AllowedDocs", "Filter"),
     "core.types": (
-        "AllowedDocs", "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
+        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
         "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
         "VectorPart", "Vectors",
     ),

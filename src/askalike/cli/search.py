@@ -19,12 +19,11 @@ from askalike.cli._results import (
     reply_as_json,
     reply_lines,
 )
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
 from askalike.core.parallel import use_workers
 from askalike.core.types import Question
-from askalike.core.values import parse_memory
+from askalike.core.values import format_count, parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE, Reply
 from askalike.store import Archive
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.files import folder_errors
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.store import TrainingView
 from askalike.text.words import find_form

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.core.counts import format_count
 from askalike.core.types import Question
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.search.answering.grounded import ChatEndpoint, write_grounded
 from askalike.search.engine import LocalEngine

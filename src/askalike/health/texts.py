@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by
 from askalike.store.integrity import find_faults, question_in_language

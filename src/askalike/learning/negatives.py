@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.types import Run
+from askalike.core.values import format_count
 from askalike.learning.examples import Examples, Indices, TrainingTexts, get_pair_clusters
 from askalike.learning.settings import NegativesSettings
 

@@ -7,8 +7,8 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.types import LogCallback
+from askalike.core.values import format_count
 from askalike.text.features import RaggedArray
 
 MAX_DENSE_COLUMNS = 2_048

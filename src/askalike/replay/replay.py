@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike import rankers
-from askalike.core.clock import parse_first_moment
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Columns, Progress, Question, Run
+from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs

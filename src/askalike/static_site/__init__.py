@@ -1,1 +1,10 @@
 """An archive as a folder of files that searches itself in a browser, without a service."""
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+
+def build_widget(source: Traversable) -> str:
+    """Return a widget's script: the list below a field, which all widgets share, then what this one asks and tells."""
+    shared = (files(__name__) / "suggestions.js").read_text(encoding="utf-8")
+    return f"(() => {{\n{shared}\n{source.read_text(encoding='utf-8')}}})()\n"

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
-from askalike.core.addresses import safe_url
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
-from askalike.core.widgets import build_widget
+from askalike.core.values import safe_url
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
 from askalike.rankers.hybrid import HybridRanker
 from askalike.rankers.lexical import LexicalRanker, LexicalSettings, TermExtractor
 from askalike.similarities.lm_jelinek_mercer import LmJelinekMercerSimilarity
+from askalike.static_site import build_widget
 from askalike.static_site.vectors import VectorTables, find_lookup
 from askalike.static_site.words import WordIndex, shown_title
 from askalike.store import Archive, View

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from http.client import HTTPException
 
 from askalike.calibration.differences import content_words, is_negated
-from askalike.core.addresses import safe_url
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.core.fetching import fetch
+from askalike.core.network import fetch
 from askalike.core.types import Question
+from askalike.core.values import safe_url
 from askalike.search.answering.replies import AnswerSource, Reply
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import readable_text

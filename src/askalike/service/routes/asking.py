@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Question
+from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
