@@ -18,10 +18,10 @@ from askalike.cli._output import byte_progress_bar, print_remark, progress_track
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
-from askalike.export.exporting import EXPORT_FORMATS, export_archive
+from askalike.export import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
 from askalike.search import interim
-from askalike.static_site.site import VECTORS_FILE, write_static_site
+from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
