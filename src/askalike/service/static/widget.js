@@ -19,7 +19,7 @@ whenReady(() => {
     post("feedback", { shown_ids: found.map(({ id }) => id), verdict, chosen_id: id, opened }, { keepalive: true })
   const title = ({ title, matched_words: words }) =>
     title.split(/(\$[^$]+\$|[\p{L}\p{N}]+)/u).map((part) =>
-      `${words}`.toLowerCase().split(/[ ,]/).includes(part.toLowerCase()) ? make("b", {}, part) : part)
+      `${words}`.toLowerCase().split(/,|\s/).includes(part.toLowerCase()) ? make("b", {}, part) : part)
   const describe = (result) => [
     make("span", { dir: "auto" }, ...title(result)),
     make("small", { dir: "auto" }, result.snippet),
