@@ -68,8 +68,7 @@ def bot_command(
     require_extra(product)
     from askalike.integrations.bots import chat_class
     from askalike.integrations.bots.answered import AnsweredThreads
-    from askalike.integrations.bots.bot import Bot, BotSettings, state_path
-    from askalike.integrations.bots.running import run_bot
+    from askalike.integrations.bots.bot import Bot, BotSettings, run_bot, state_path
     from askalike.service.log import start_log
 
     chat_type, stop = chat_class(product), Event()
