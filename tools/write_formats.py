@@ -124,7 +124,7 @@ def _tools() -> Iterator[str]:
     for tool in (mcp.ArchiveTools.search, mcp.ArchiveTools.fetch, mcp.ArchiveTools.similar_questions):
         yield _line(f"tool {tool.__name__}", [name for name in inspect.signature(tool).parameters if name != "self"])
     for model in vars(mcp).values():
-        if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel:
+        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == mcp.__name__:
             yield _line(f"tool output {model.__name__}", model.model_fields)
 
 
