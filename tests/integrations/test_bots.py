@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("websockets", reason="needs the extra bots")
-from askalike.cli.bot import read_credentials
+from askalike.cli.service import read_credentials
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Contribution, Explanation, Question, SearchHit
 from askalike.integrations.bots import chat_class

@@ -25,7 +25,7 @@ from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
-from askalike.store.revisions import Revision, get_revisions
+from askalike.store.writer import Revision, get_revisions
 from askalike.text.clean import plain_text
 
 router = APIRouter()
