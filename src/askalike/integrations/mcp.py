@@ -26,11 +26,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askalike.core.addresses import is_loopback, safe_url
 from askalike.core.errors import AskalikeError, InputError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.listening import base_url, listen
+from askalike.core.network import base_url, listen
 from askalike.core.types import Answer, Question, SearchHit
+from askalike.core.values import is_loopback, safe_url
 from askalike.search.engine import LocalEngine
 from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields

@@ -10,11 +10,9 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option, Typer
 
 from askalike import rankers
-from askalike.core.addresses import parse_url
 from askalike.core.config import parse_assignments
-from askalike.core.counts import format_count
 from askalike.core.errors import SearchIndexError, SettingsError
-from askalike.core.values import FIELDS, check_fields
+from askalike.core.values import FIELDS, check_fields, format_count, parse_url
 from askalike.opensearch.connection import OpenSearchConnection, connect
 from askalike.opensearch.engine import NAME, PREFIX, archive_prefix
 from askalike.opensearch.index import GENERATION, OpenSearchIndex, expunge

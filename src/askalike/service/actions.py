@@ -8,10 +8,8 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from fastapi import HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
-from askalike.core.clock import parse_utc
-from askalike.core.states import MARKS, Mark
-from askalike.core.types import Answer, Link, Question
-from askalike.core.values import ISO_639_1, parse_language
+from askalike.core.types import MARKS, Answer, Link, Mark, Question
+from askalike.core.values import ISO_639_1, parse_language, parse_utc
 from askalike.search.engine import SearchResult
 from askalike.service import telemetry
 from askalike.service.callers import caller_id

@@ -22,7 +22,7 @@ from askalike.encoders import MODEL_FILE, Encoder, Role, encode_texts
 from askalike.index.files import MANIFEST
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
-from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
+from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.log import log_event
 from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike.core.clock import now
 from askalike.core.files import folder_errors
+from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import execute
 

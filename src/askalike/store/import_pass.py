@@ -10,11 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
-from askalike.core.clock import now
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import chunks_before_error
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
+from askalike.core.values import format_count, now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int
 from askalike.store.records import TABLES, RecordTable, StoredRecord, number_problem

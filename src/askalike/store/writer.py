@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from askalike.core.clock import now
 from askalike.core.types import Answer, DocumentKind, Question
+from askalike.core.values import now
 from askalike.store.database import IN_JSON_SQL, Database, SharedConnection, change_transaction
 from askalike.store.records import (
     ANSWER_COLUMNS,

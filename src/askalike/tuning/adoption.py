@@ -23,15 +23,14 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.model_folders import find_model
+from askalike.core.model_folders import LearnedLabels, find_model
 from askalike.core.types import TYPED_QUERY_ID, Question
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER, Searcher
 from askalike.search import interim
-from askalike.search.questions_view import QuestionsView
+from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, count_questions_by, sample_questions, serve_ranker
 from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER

@@ -13,8 +13,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
+from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, ShortText, Text, load_question
 from askalike.service.callers import caller_id, request_state
