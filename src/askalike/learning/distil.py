@@ -338,7 +338,6 @@ def fit_ngram_vectors(
     targets: Floats,
     size: int,
     penalty: float | Floats = RIDGE_PENALTY,
-    steps: int = CONJUGATE_GRADIENT_STEPS,
 ) -> Floats:
     """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
@@ -355,7 +354,7 @@ def fit_ngram_vectors(
     diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
     for start in range(0, targets.shape[1], COLUMNS):
         own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties)
     return vectors
 
 
@@ -378,14 +377,12 @@ def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: in
     return np.square(singular), rows.T
 
 
-def _solve_block(
-    ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats, steps: int
-) -> Floats:
+def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats) -> Floats:
     """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal
     product = (residual * direction).sum(0)
-    for _ in range(steps):
+    for _ in range(CONJUGATE_GRADIENT_STEPS):
         image = transposed @ (ngrams @ direction) + penalties * direction
         step = product / np.maximum((direction * image).sum(0), 1e-12)
         solution += step * direction
