@@ -30,7 +30,7 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.clean import replace_forbidden
 
 MAX_ANSWERS, MAX_LINKS = 100, 1_000
-DecisionOrUndo = ProposalDecision | Literal["undo"]
+DecisionOrUndo = Literal[ProposalDecision, "undo"]
 
 
 @dataclass(frozen=True, slots=True)

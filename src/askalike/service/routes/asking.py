@@ -61,7 +61,7 @@ class SimilarResponse(BaseModel):
 class AnswerRequest(QuestionText):
     """A question to be answered, and the way to answer it."""
 
-    mode: AnswerMode | Literal["grounded"] = Field("nearest", description=MODE_DESCRIPTION)
+    mode: Literal[AnswerMode, "grounded"] = Field("nearest", description=MODE_DESCRIPTION)
     k: Annotated[int, Field(ge=1, le=20, description="number of stored answers")] = 3
 
 
