@@ -10,10 +10,10 @@ from askalike.core.types import Answer, Link, Question
 from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
+from askalike.store.contents import ArchiveSummary
 from askalike.store.editing import put_records
 from askalike.store.import_pass import ArchiveSink
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
-from askalike.store.statistics import ArchiveSummary
 
 HEADER = "id,question,answer,duplicate_of\n"
 BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"
@@ -185,7 +185,7 @@ def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
 
 
 def test_sources_survive_an_export(mixed: Path, tmp_path: Path) -> None:
-    from askalike.export.exporting import export_archive
+    from askalike.export import export_archive
 
     with Archive.open(mixed) as archive:
         put_records(archive, [Question("faq-1", "Where is the key?")])

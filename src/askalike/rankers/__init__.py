@@ -13,7 +13,6 @@ from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Tunable
 from askalike.rankers._ranking import (
     allowed_docs,
@@ -26,7 +25,7 @@ from askalike.rankers._ranking import (
     to_run,
 )
 from askalike.rankers._resuming import resume_runs, resume_work
-from askalike.rankers._searcher import DEPTH_FACTOR, Retrieved, Searcher, add_absolute
+from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 
 __all__ = [
@@ -194,16 +193,22 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 def follow(ranker: Ranker, view: View) -> None:
     """Apply the archive's changes to a ranker's indexes, unless they cannot be written now but were committed before.
 
-    Another process may be writing them, or their engine may be read-only. Raises IndexBusyError or ReadOnlyIndexError
-    if nothing is committed yet.
+    Another process may be writing them, or their engine may be read-only. If nothing is committed yet, wait for the
+    other process: raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S, else ReadOnlyIndexError.
     """
-    try:
-        ranker.follow(view)
-    except IndexBusyError as busy:
-        if not busy.searchable:
-            raise
-    except ReadOnlyIndexError:
-        if not all(index.change for index in ranker.indexes(view)):
+    until = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            return ranker.follow(view)
+        except IndexBusyError as busy:
+            if busy.searchable:
+                return None
+            if time.monotonic() > until:
+                raise
+            time.sleep(LOCK_POLL_S)
+        except ReadOnlyIndexError:
+            if all(index.change for index in ranker.indexes(view)):
+                return None
             raise
 
 
