@@ -28,7 +28,7 @@ LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding 
 ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a separate type
 BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
-FIRST_WINDOW, WINDOW_GROWTH = 512, 4  # documents of the first window of a query without a limit; later ones grow
+FIRST_WINDOW, WINDOW_GROWTH = 512, 8  # documents of the first window of a query without a limit; later ones grow
 LIMIT_GROWTH = 0.3  # growth of the limit for which candidates are counted, too
 
 
