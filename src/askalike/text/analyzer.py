@@ -17,7 +17,7 @@ from askalike.core.types import Markup
 from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES, stem, stem_all, stop_words, word_language
 from askalike.text.tokens import NumberedTerms, SpanColumns, TermTable
-from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
+from askalike.text.words import APOSTROPHES, HYPHENS, WORD, Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
 """Incremented whenever the terms of any text change; older indexes are then rejected."""
@@ -189,20 +189,21 @@ class Analyzer:
         return self._tables[code]
 
     def _analyze_new(self, text: str, language: str) -> SpanColumns:
-        """Return the terms and spans of `analyze_with_spans`; an ASCII text's new words are stemmed together."""
+        """Return the terms and spans of `analyze_with_spans`; new words in ASCII are stemmed together."""
         settings, terms = self.settings, self._get_term_cache(language)
-        is_usual = settings.tokenizer == "standard" and settings.stem and not settings.stop_words and not self._joins
-        if not (is_usual and text.isascii() and word_language("a", language) == language):
-            names, *spans = [*zip(*self.analyze_with_spans(text, language), strict=True)] or [(), (), ()]
-            return names, np.array(spans, np.int64)
-        words = self._plain_pattern.findall(text)
-        new = [word for word in dict.fromkeys(words) if word not in terms]
-        if len(terms) + len(new) < _MAX_CACHED_WORDS:
-            terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
-        is_in_word = np.zeros(len(text) + 2, np.bool_)
-        is_in_word[1:-1] = _WORD_BYTES[np.frombuffer(text.encode(), np.uint8)]
-        bounds = np.flatnonzero(is_in_word[1:] != is_in_word[:-1])
-        return list(map(terms.__getitem__, words)), bounds.reshape(-1, 2).T
+        is_stemmed = settings.tokenizer == "standard" and settings.stem and not settings.stop_words
+        if is_stemmed and word_language("a", language) == language:
+            words = WORD.findall(text)
+            new = [word for word in dict.fromkeys(words) if word not in terms and word.isascii()]
+            if len(terms) + len(new) < _MAX_CACHED_WORDS:
+                terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
+            if text.isascii() and not self._joins:
+                is_in_word = np.zeros(len(text) + 2, np.bool_)
+                is_in_word[1:-1] = _WORD_BYTES[np.frombuffer(text.encode(), np.uint8)]
+                bounds = np.flatnonzero(is_in_word[1:] != is_in_word[:-1])
+                return list(map(terms.__getitem__, words)), bounds.reshape(-1, 2).T
+        names, *spans = [*zip(*self.analyze_with_spans(text, language), strict=True)] or [(), (), ()]
+        return names, np.array(spans, np.int64)
 
     def _language_code(self, language: str | None) -> str:
         code = self.settings.language if self.settings.language != "auto" else language or "en"

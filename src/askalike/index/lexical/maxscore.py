@@ -416,8 +416,9 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     """Offer the segment's documents to the heap.
 
     Terms from `essential` on generate candidates. Of the other terms, those from `added` on are also added to the sums,
-    if looking up each of the candidates would cost more; the rest is looked up. If it matters, a sample of a window is
-    scored with all terms, to estimate the number of candidates.
+    if looking up each of the candidates would cost more; the rest is looked up. If it matters, a sample of documents is
+    scored with all terms, to estimate the number of candidates of each choice at any later limit. An empty heap sets no
+    limit: a search begins with a few documents, as their best soon bound the others, and chooses anew at each window.
     """
     terms, documents = len(t.ids), len(p.docids)
     numbers = buffers.positions
