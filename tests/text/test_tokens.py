@@ -97,7 +97,7 @@ def test_find_terms_is_thread_safe():
 )
 def test_number_terms_gives_those_of_analyze(joined, stop_words, ascii):
     analyzer = Analyzer(AnalyzerSettings(joined=joined, stop_words=stop_words))
-    words = ["", *"don't Häuser eggs, e-mail 雪が降る the und \u0301x Boil snake_case9! ...".split()]
+    words = ["don't", "Häuser", "eggs,", "e-mail", "雪が降る", "the", "und", "", "\u0301x", "Boil", "snake_case9!", "…"]
     pieces, rng = [word for word in words if word.isascii() or not ascii], random.Random(4)
     texts = [" ".join(rng.choices(pieces, k=n % 7)) for n in range(40)]
     languages = [("en", "de", None, "ja")[n % 4] for n in range(40)]

@@ -360,11 +360,39 @@ def _min_competitive_score(heap: TopKHeap, docid: int) -> int:
 
 
 @inlined()
+def _count_at_least(sums: Array, min_score: int) -> int:
+    """Return the number of sums that reach `min_score`."""
+    n, threshold = np.uint64(0), np.int32(min_score)
+    for block in range(0, len(sums), BLOCK_SIZE):
+        n += count_ones(mark_reaching(sums, block, threshold))
+    return np.int64(n)
+
+
+@inlined()
+def _find_nth_largest(sums: Array, n: int, nth: int) -> int:
+    """Return the largest number that at least `nth` of the first n sums reach, 1 if fewer do, to 1 in 4,096."""
+    end = n
+    while end % BLOCK_SIZE:  # sums are examined in blocks
+        sums[end] = 0
+        end += 1
+    reached, missed = ONE, np.int64(1 << 30)
+    while missed - reached > reached >> 12:
+        middle = (reached + missed) // 2
+        if _count_at_least(sums[:end], middle) >= nth:
+            reached = middle
+        else:
+            missed = middle
+    return reached
+
+
+@inlined()
 def _offer_candidates(p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int) -> None:
     if n == 0:
         return
     docids, phrasings, allowed = p.docids, p.phrasings, query.allowed_mask
     limit = _min_competitive_score(heap, docids[docs[0]])
+    if n >= 2 * len(heap.scores) and not query.has_rephrasings and not len(allowed):
+        limit = max(limit, _find_nth_largest(sums, n, len(heap.scores) + 1))  # one may be the excluded question
     for c in range(n):
         doc, score = docs[c], sums[c]
         if score < limit or (len(allowed) and not allowed[doc]):
@@ -373,16 +401,7 @@ def _offer_candidates(p: PostingArrays, query: SegmentQuery, heap: TopKHeap, doc
         if docid == query.excluded_docid and (query.excluded_phrasing < 0 or phrasings[doc] == query.excluded_phrasing):
             continue
         offer(heap, score, docid, query.has_rephrasings)
-        limit = _min_competitive_score(heap, ZERO)
-
-
-@inlined()
-def _count_at_least(sums: Array, min_score: int) -> int:
-    """Return the number of sums that reach `min_score`."""
-    n, threshold = np.uint64(0), np.int32(min_score)
-    for block in range(0, len(sums), BLOCK_SIZE):
-        n += count_ones(mark_reaching(sums, block, threshold))
-    return np.int64(n)
+        limit = max(limit, _min_competitive_score(heap, ZERO))
 
 
 @inlined()
