@@ -24,7 +24,7 @@ from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_stri
 from askalike.store.sources import source_names
 
 CHUNK_ROWS = 10_000
-MAPPED_ROWS, MAPPED_BYTES = 1_000, 1 << 40
+MAPPED_ROWS, MAPPED_BYTES = 1_000, 1 << 40  # from so many ids on the file is mapped: 27 instead of 47 ms for 18,000
 REMEMBERED_FILTERS = 4
 
 QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
