@@ -26,7 +26,7 @@ from askalike.store import Archive
 from askalike.store.keys import create_key
 from commands import MAIN, askalike, environment
 from preloaded import PreloadedProcess
-from waiting import run
+from waiting import PATIENCE_S, run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
@@ -202,7 +202,7 @@ def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -
 
 def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> None:
     for url in map(urlsplit, serve(archive)):
-        with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+        with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
             connection.sendall(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n" * 900)
             received = b""
             while b" 429 " not in received:
@@ -214,7 +214,7 @@ def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> N
 @pytest.mark.long
 def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
     url = urlsplit(http_server)
-    with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+    with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
         connection.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
         assert connection.recv(100) == b""
 
