@@ -20,7 +20,7 @@ from askalike.core.types import Answer, Question
 from askalike.experiments.models import distil
 from askalike.rankers._ranking import rank
 from askalike.rankers.lexical import LexicalSettings
-from askalike.static_site.site import find_parts, phrase
+from askalike.static_site import find_parts, phrase
 from askalike.static_site.vectors import VectorTables
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker

@@ -28,8 +28,8 @@ from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name
 from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
+from askalike.labels.partitions import create_splitter
 from askalike.labels.splits import load_split
-from askalike.labels.splitters import create_splitter
 from askalike.learning.recipe_files import list_recipes
 from askalike.store import Archive
 from askalike.store.labels import parse_typed_split

@@ -14,7 +14,7 @@ from askalike.evaluation.intervals import group_column
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
 from askalike.evaluation.significance import Comparison, interval_over_seeds
 from askalike.evaluation.tables import ResultTable, TableCell
-from askalike.health.checks import LEAK_CHECKS
+from askalike.health import LEAK_CHECKS
 from askalike.health.findings import Finding
 
 
