@@ -20,15 +20,14 @@ from mcp.client.streamable_http import streamable_http_client
 
 from askalike.calibration.calibrate import calibrate
 from askalike.integrations.mcp.server import create_server
-from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.keys import create_key
+from calibration.riverside import riverside
 from commands import MAIN, askalike, environment
 from preloaded import PreloadedProcess
 from waiting import PATIENCE_S, run
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
 LOST_CARD = "I have lost my library card"
 ResultT = TypeVar("ResultT")
@@ -36,9 +35,7 @@ ResultT = TypeVar("ResultT")
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("assistants") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    return path
+    return riverside(tmp_path_factory.mktemp("assistants") / "riverside")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +161,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
 
 
 def test_a_calibrated_archive_gives_probabilities(archive: Path, tmp_path: Path) -> None:
-    import_archive("table", [EXAMPLE], tmp_path / "riverside")
+    riverside(tmp_path / "riverside")
     with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
         calibrate(engine.archive, engine.ranker).calibration.save(tmp_path / "riverside")
     with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
@@ -220,7 +217,7 @@ def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
 
 
 def test_without_a_key_nothing_but_loopback_is_listened_at(tmp_path: Path) -> None:
-    import_archive("table", [EXAMPLE], tmp_path / "riverside")
+    riverside(tmp_path / "riverside")
     done = askalike("mcp", tmp_path / "riverside", "-r", WORDS, "--http", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(

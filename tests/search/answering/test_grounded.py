@@ -14,14 +14,13 @@ import pytest
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.experiments.answer_measures import measure_support
-from askalike.readers import import_archive
 from askalike.search.answering.chat_endpoint import ChatEndpoint, EndpointError
 from askalike.search.answering.grounded import INSTRUCTIONS, write_grounded
 from askalike.search.answering.support import check_sentences, is_supported
 from askalike.search.engine import LocalEngine
+from calibration.riverside import riverside
 from commands import askalike
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
 LOST_CARD = "I have lost my library card"
 
@@ -74,9 +73,7 @@ def chat() -> Iterator[ChatServer]:
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("grounded") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    return path
+    return riverside(tmp_path_factory.mktemp("grounded") / "riverside")
 
 
 @pytest.fixture(scope="module")
