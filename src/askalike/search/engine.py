@@ -283,7 +283,8 @@ class LocalEngine:
             answered_first=self._answered_first,
         )  # fmt: skip
         while True:
-            retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved
+            if not calibration or any(limits.min_similarities):
+                retrieved = add_absolute(searcher, retrieved)
             rows = select_candidates(searcher, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
