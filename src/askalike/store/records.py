@@ -1,4 +1,4 @@
-"""The tables of the archive's records: records as rows, the rows that a filter selects, and the originals of duplicates."""
+"""The tables of the archive's records: records as rows, rows that a filter selects, and the originals of duplicates."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
