@@ -105,13 +105,13 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     page.clock.install()
     page.reload()
     page.clock.pause_at("2100-01-01")
-    page.locator("#title").press_sequentially("I lost my library ca")
+    page.locator("#title").press_sequentially("I lost my librery ca")
     page.clock.run_for(300)
     options = page.locator("[role=option]")
     options.first.wait_for()
     assert "lost my library card" in options.first.inner_text()
     assert 1 <= options.count() <= 3
-    assert options.first.locator("b").count() >= 2
+    options.first.locator("b", has_text="library").wait_for()  # a misspelt word, as it was read
     assert requests.count("POST") == 1  # not one a key
     assert page.get_by_role("status").inner_text() == f"Similar questions: {options.count()}"
     box = page.get_by_role("combobox", name="Title")

@@ -21,8 +21,8 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.core.config import DateText, FieldNames, Settings, describe_errors, format_path
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.values import format_count
 from askalike.evaluation.evaluate import get_rule
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name
@@ -357,7 +357,7 @@ def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
 
 def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
     """Return the values without the keys and systems that have errors, and those that depend on them."""
-    wrong = {e["loc"][:2] for e in error.errors()}
+    wrong = {e["loc"][:2] for e in error.errors() if e["loc"]}  # without a place: of several keys
     keys = {loc[0] for loc in wrong} - {"system"}
     if "partition" in keys:
         keys |= {"split", "dev"}

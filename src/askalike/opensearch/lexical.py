@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import lazy_property
-from askalike.core.types import AllowedDocs, TopDocs
+from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import lazy_property
+from askalike.core.types import TopDocs
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, TermContributions
@@ -34,11 +35,17 @@ from askalike.opensearch.index import (
     search_titles,
     split_docids,
 )
-from askalike.opensearch.similarities import REPHRASINGS, table_clause
+from askalike.opensearch.scoring import (
+    LONGEST,
+    REPHRASINGS,
+    TermStatistics,
+    larger_windows,
+    nearly_equal,
+    sort_hits,
+    table_clause,
+)
 from askalike.opensearch.spelling import OpenSearchTermSpeller
 from askalike.opensearch.state import IndexState
-from askalike.opensearch.statistics import LONGEST, TermStatistics
-from askalike.opensearch.uncertain import larger_windows, nearly_equal, sort_hits
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100

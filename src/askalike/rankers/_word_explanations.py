@@ -93,6 +93,7 @@ class WordComparison:
         count, shape = len(words.words), (len(documents), len(self.query_forms))
         products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
         _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
+        cosines[[not any(map(str.isalnum, word)) for word in words.words]] = 0.0  # a dash is nobody's word
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
         self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
@@ -177,13 +178,9 @@ def _explain_words(
         else Contribution(form.text, (), share)
         for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
+    rows.sort(key=attrgetter("score"), reverse=True)
     spans = dict.fromkeys(other.span for other in nearest if other)
-    return Explanation(score, by_score(rows), tuple(spans), texts)
-
-
-def by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """Return contributions, the highest first."""
-    return tuple(sorted(contributions, key=attrgetter("score"), reverse=True))
+    return Explanation(score, tuple(rows), tuple(spans), texts)
 
 
 def pair_label(text: str, other: str) -> str:

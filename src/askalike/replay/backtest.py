@@ -15,16 +15,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from askalike.calibration.calibrate import calibrate, require_shares
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Progress, Question, SearchHit
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker
 from askalike.replay.judging import Judged, RightEstimate, estimate_right
 from askalike.replay.replay import WORDING_REMARK, check_trained_before
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive, Clusters
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 DEFAULT_LAST = 500
 MAX_SUGGESTIONS = 3

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from askalike import rankers
-from askalike.core.clock import parse_first_moment
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.files import write_atomically
 from askalike.core.types import Columns, Progress, Question, Run
+from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.pages import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,264 @@
+"""The state of the process and of the request, and authorization for the archive named in the path.
+
+Routes declare both by type; those of authorization are at the end."""
+
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, HTTPException, Path, Request, Response, Security
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from askalike.service.schema import Problem
+from askalike.service.served_archive import ServedArchive
+from askalike.service.settings import ServiceSettings
+from askalike.service.sharing import Leases, PeerRouter, RateLimiter
+from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
+
+REQUEST_ID_HEADER = "x-request-id"
+REQUEST_STATE_KEY = "askalike.request"
+
+ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
+"""Renders the page that shows a problem; returns None if the request does not come from a person's browser."""
+
+
+@dataclass(slots=True)
+class AppState:
+    """The state shared by all requests of a process."""
+
+    settings: ServiceSettings
+    rate_limiter: RateLimiter
+    peers: PeerRouter
+    render_error_page: ErrorPageRenderer
+    archives: dict[str, ServedArchive] = field(default_factory=dict)
+    """Each archive by its name; filled when the application starts."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """What is wrong with each archive that cannot be served beside the others, by its name."""
+
+    @property
+    def leases(self) -> Leases:
+        """The work of each person, over all processes."""
+        return Leases(self.peers.folder / "leases")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
+
+    archive: ServedArchive
+    key: ApiKey | None
+    visitor: bool = False
+    """Whether they use public pages without login: they may search and read, but change nothing."""
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether they have that scope."""
+        return not self.visitor and (self.key is None or self.key.allows(scope))
+
+
+@dataclass(slots=True)
+class RequestState:
+    """The state of one request; `caller` is None until the caller is identified."""
+
+    id: str
+    log_fields: dict[str, Any] = field(default_factory=dict)
+    caller: Caller | None = None
+    archive: ServedArchive | None = None
+    """The archive that the caller was admitted to; None until then."""
+    max_body_bytes: int = 0
+    """The most that its body may have; set before anything reads it."""
+
+
+def app_state(request: Request) -> AppState:
+    """Return the state of the process that serves a request."""
+    state: AppState = request.app.state.service
+    return state
+
+
+def request_state(request: Request) -> RequestState:
+    """Return the state of a request."""
+    state: RequestState = request.scope[REQUEST_STATE_KEY]
+    return state
+
+
+def add_log_fields(request: Request, **fields: Any) -> None:
+    """Add fields to the request's line in the log."""
+    request_state(request).log_fields |= fields
+
+
+def caller_id(request: Request) -> str:
+    """Return the id of the key that a request was admitted with; "" if none was needed."""
+    caller = request_state(request).caller
+    return caller.key.id if caller and caller.key else ""
+
+
+KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
+ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]
+BEARER_SCHEME = HTTPBearer(auto_error=False, description=KEY_DESCRIPTION)
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
+
+
+def find_archive(request: Request, name: str) -> ServedArchive:
+    """Return the archive of that name. Raises HTTPException (404) if none is served."""
+    state = app_state(request)
+    if name in state.faults:
+        raise HTTPException(503, f"the archive {name} cannot be served; its operator finds the reason in the log")
+    if name not in state.archives:
+        known = f"; there are: {', '.join(state.archives)}" if state.settings.keyless else ""
+        raise HTTPException(404, f"no archive {name!r} is served here{known}")
+    return state.archives[name]
+
+
+def admit(request: Request, archive: ServedArchive, caller: Caller | None) -> None:
+    """Record the caller and archive of a request. Raises HTTPException (429) if the caller sends too many."""
+    key = caller.key if caller else None
+    request_state(request).caller = caller
+    add_log_fields(request, archive=archive.name, **({"key": key.id} if key else {}))
+    enforce_rate_limit(request, key)
+
+
+def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
+    """Count a request of the key's holder. Raises HTTPException (429) if it exceeds the rate limit.
+
+    Requests without a key, or with one published in the pages of a site, are counted by their network address.
+    """
+    name = key.id if key and not key.origin else request.client.host if request.client else ""
+    if wait_s := app_state(request).rate_limiter.acquire(name):
+        raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
+
+
+class Guard:
+    """The dependency that gives a route its archive, for callers whose key has the scope.
+
+    `GuardedRoute` admits the caller before it reads the body, FastAPI only afterwards.
+    """
+
+    def __init__(self, scope: Scope, published: bool = False) -> None:
+        """`published`: whether a key that is published in the pages of a site is enough."""
+        self._scope: Scope = scope
+        self._published = published
+
+    async def __call__(self, request: Request, name: ArchiveName, credentials: Credentials) -> ServedArchive:
+        """Return the archive."""
+        return self.admit(request)
+
+    def admit(self, request: Request) -> ServedArchive:
+        """Return the archive; HTTPException 401 for a caller without a valid key, 403 if it does not permit this."""
+        state = request_state(request)
+        if state.archive is None:
+            caller = _identify(request, self._archive_name(request))
+            if caller.key and caller.key.origin and not self._published:
+                allowed = "it permits searches and feedback only"
+                raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
+            state.archive = open_archive(request, caller, self._scope)
+        return state.archive
+
+    def _archive_name(self, request: Request) -> str:
+        return str(request.path_params["archive"])
+
+
+class OnlyArchiveGuard(Guard):
+    """The same for an address without the name of an archive; 404 if more than one is served."""
+
+    async def __call__(self, request: Request, credentials: Credentials) -> ServedArchive:  # type: ignore[override]
+        """Return the archive."""
+        return self.admit(request)
+
+    def _archive_name(self, request: Request) -> str:
+        names = list(app_state(request).archives)
+        if len(names) != 1:
+            raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
+        return names[0]
+
+
+class GuardedRoute(APIRoute):
+    """A route that admits the caller before the body is read. `max_body_bytes`: below the service's own limit."""
+
+    max_body_bytes: int | None = None
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle_with_fastapi = super().get_route_handler()
+        guards = [d.call for d in self.dependant.dependencies if isinstance(d.call, Guard)]
+
+        async def handle(request: Request) -> Response:
+            if self.max_body_bytes:
+                state = request_state(request)
+                state.max_body_bytes = min(state.max_body_bytes, self.max_body_bytes)
+            for guard in guards:
+                guard.admit(request)
+            return await self.respond(request) or await handle_with_fastapi(request)
+
+        return handle
+
+    async def respond(self, request: Request) -> Response | None:
+        """Return the response to an admitted caller; None to let FastAPI find it."""
+        return None
+
+
+def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
+    """Return the dependency that gives a page its archive if the identified caller has the scope, else 403."""
+
+    async def require_archive(request: Request, caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
+        return open_archive(request, caller, scope)
+
+    return require_archive
+
+
+def open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchive:
+    """Return the caller's archive; 403 without the scope, or if a page of another site writes without a key."""
+    if caller.key and not caller.key.allows(scope):
+        raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
+    if scope != "read" and caller.key is None and is_cross_site(request):
+        raise HTTPException(403, "a page of another site sent this without a key; it may search and read; send a key")
+    return caller.archive
+
+
+def _identify(request: Request, name: str) -> Caller:
+    """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    archive, text = find_archive(request, name), credentials.strip() if scheme.lower() == "bearer" else ""
+    key = verify_key(archive.key_archive, text, request.headers.get("origin")) if text else None
+    caller = Caller(archive, key)
+    admit(request, archive, caller)
+    keyless = app_state(request).settings.keyless
+    if key is None and text and (text.startswith(KEY_PREFIX) or not keyless):
+        raise _unauthorized("this key is unknown or revoked")
+    if key is None and not keyless:
+        raise _unauthorized("no key was sent; send one as Authorization: Bearer KEY")
+    return caller
+
+
+def is_cross_site(request: Request) -> bool:
+    """Return whether a page of another site sends the request, according to the browser."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return True
+    origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
+    host = urlsplit(public_url).netloc if public_url else request.headers.get("host", "")
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    except ValueError:
+        return True
+
+
+def may_count(request: Request) -> bool:
+    """Return whether a search may change the counts of use: without a key, not one that another site's page sends."""
+    is_allowed = request.headers.get("origin") in app_state(request).settings.allow_origins
+    return bool(caller_id(request)) or is_allowed or not is_cross_site(request)
+
+
+def _unauthorized(detail: str) -> HTTPException:
+    return HTTPException(401, detail, {"www-authenticate": "Bearer"})
+
+
+SearchableArchive = Annotated[ServedArchive, Depends(Guard("read", published=True))]
+"""The archive, for callers who may search it and give feedback, including those with a site's published key."""
+ReadableArchive = Annotated[ServedArchive, Depends(Guard("read"))]
+"""The archive, for callers who may search and read it."""
+OnlyReadableArchive = Annotated[ServedArchive, Depends(OnlyArchiveGuard("read"))]
+"""The only archive that is served, for callers who may search and read it."""
+WritableArchive = Annotated[ServedArchive, Depends(Guard("write"))]
+"""The archive, for callers who may change its records."""
+ModeratedArchive = Annotated[ServedArchive, Depends(Guard("moderate"))]
+"""The archive, for callers who may decide on duplicates and gaps."""

@@ -1,0 +1,337 @@
+"""An archive that is served: its threads search, read and write, and encode texts; the indexer updates its index."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike import encoders, rankers
+from askalike.calibration.calibration import calibration_version
+from askalike.core.errors import AskalikeError, SearchIndexError, SettingsError, UnknownSettingError
+from askalike.core.files import measure_folder
+from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
+from askalike.index.files import MANIFEST
+from askalike.moderation.gaps import GapCache
+from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
+from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
+from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
+from askalike.service.log import log_event
+from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
+from askalike.service.settings import ServiceSettings
+from askalike.service.sharing import PeerRouter
+from askalike.store import Archive, ServedRanker, View
+from askalike.store.deployments import ready_ranker
+
+STATIC, STATIC_MODULE = "static", "wordllama"
+
+
+class UnknownEncoderError(AskalikeError):
+    """The archive has no encoder with that name."""
+
+
+class DimensionsError(AskalikeError):
+    """More dimensions are requested than an encoder's vectors have."""
+
+
+class ArchiveEncoders:
+    """The encoders of the archive in a directory. Each is opened on first use, and again after it is retrained."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: dict[str, tuple[int, Encoder]] = {}
+
+    def names(self) -> Sequence[str]:
+        """Return the encoders' names: the archive's models, then those that installed extras bring."""
+        static = (STATIC,) if find_spec(STATIC_MODULE) else ()
+        packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
+        return (*trained_model_names(self._path), *static, *packaged)
+
+    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
+        """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
+
+        dimensions: number of leading components to return, normalised to length 1; None: all.
+        Raises DimensionsError, UnknownEncoderError, the latter also if vectors are compared by distance.
+        """
+        encoder = self._open(name)
+        try:
+            vectors = encode_texts(texts, encoder, role)
+        except SettingsError as error:
+            raise UnknownEncoderError(f"model: {name} cannot compute embeddings: {error}") from None
+        if dimensions is None or dimensions == vectors.shape[1]:
+            return vectors
+        if dimensions > vectors.shape[1]:
+            raise DimensionsError(f"dimensions: {name} has {vectors.shape[1]}, got {dimensions}")
+        shortened = vectors[:, :dimensions]
+        lengths = np.linalg.norm(shortened, axis=1, keepdims=True)
+        return np.asarray(shortened / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def _open(self, name: str) -> Encoder:
+        if name not in self.names():
+            raise UnknownEncoderError(f"model: no encoder {name!r}; there are: {', '.join(self.names()) or 'none'}")
+        description = self._path / MODELS_FOLDER / name / MODEL_FILE
+        own = description.exists()
+        version = description.stat().st_mtime_ns if own else 0
+        opened_version, encoder = self._opened.get(name, (None, None))
+        if encoder is None or opened_version != version:
+            encoder = encoders.open_encoder(description.parent) if own else encoders.build(name)
+            self._opened[name] = version, encoder
+        return encoder
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEngine:
+    """An engine, and the deployment and calibration that it was opened with."""
+
+    engine: LocalEngine
+    version: tuple[int | None, int]
+    """The number of the ranker's deployment, None for the default ranker, and the version of its calibration."""
+    ranker_pinned: bool
+    """Whether the service was started with a named ranker, which deployments do not replace."""
+
+    @classmethod
+    def open(cls, settings: ServiceSettings, path: Path) -> Self:
+        """Open an archive's engine and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
+        archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
+        ranker = resolve_ranker(settings, path, ready_ranker(archive))
+        version = _engine_version(archive, ranker, ranker_pinned)
+        engine = LocalEngine(archive, ranker, archive.committed_view(), settings.filter, settings.answered_first)
+        for _, _, title in list(islice(archive.view().titles(), 1)):
+            engine.search(title, 1, prefix=True)
+        return cls(engine, version, ranker_pinned)
+
+    def is_stale(self, archive: Archive) -> bool:
+        """Return whether another ranker has been deployed, or the ranker recalibrated, since the engine was opened."""
+        return self.version != _engine_version(archive, self.engine.ranker, self.ranker_pinned)
+
+
+def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tuple[int | None, int]:
+    served = None if ranker_pinned else ready_ranker(archive)
+    return served.number if served else None, calibration_version(archive, ranker)
+
+
+def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
+    """Return the ranker named at the start, else the deployed one, else the default. Raises SettingsError."""
+    try:
+        if settings.ranker or served is None:
+            return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
+        return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
+    except UnknownSettingError as error:
+        if not settings.values:
+            raise
+        raise SettingsError(f"{error}; settings of the service: {', '.join(type(settings).assignable())}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """The number of changes by which an index is behind its archive, and its size on disk."""
+
+    behind: int
+    lag_s: float
+    """The age of the oldest of them in seconds; 0 if there is none."""
+    size_bytes: int
+
+
+def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
+    """Return the status of the ranker's index, read from its files or the cluster, as another process writes it."""
+    view = archive.view()
+    if view.engine:
+        behind, oldest = view.pending_changes(min((index.change for index in ranker.indexes(view)), default=0))
+        return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, 0)
+    paths = ranker.index_paths(view)
+    behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
+    return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(measure_folder, paths)))
+
+
+def is_indexed(ranker: Ranker, view: View) -> bool:
+    """Return whether the ranker's index was ever committed, read from its files."""
+    return all(_committed_change(path) for path in ranker.index_paths(view))
+
+
+def is_present(ranker: Ranker, view: View) -> bool:
+    """Return whether each of the ranker's indexes has a manifest; an empty archive needs none."""
+    return not view.change or all((path / MANIFEST).exists() for path in ranker.index_paths(view))
+
+
+def _committed_change(index: Path) -> int:
+    try:
+        return int(json.loads((index / MANIFEST).read_text(encoding="utf-8"))["change"])
+    except (OSError, ValueError, KeyError):  # not built yet, or damaged and about to be rebuilt by the indexer
+        return 0
+
+
+def _seconds_since(moment: str) -> float:
+    start = datetime.fromisoformat(moment)
+    return max(0.0, (datetime.now(UTC) - (start if start.tzinfo else start.replace(tzinfo=UTC))).total_seconds())
+
+
+POLL_S = 0.5
+"""The pause between two polls for a newly deployed ranker whose index is built."""
+RETRY_S = 60
+"""The wait before another attempt after an engine could not be opened."""
+NOTE_S = 1
+ResultT = TypeVar("ResultT")
+
+
+class ServedArchive:
+    """A served archive with the engine that searches it. Raises ArchiveError, SettingsError."""
+
+    def __init__(self, name: str, settings: ServiceSettings, peers: PeerRouter) -> None:
+        path = settings.archive_paths()[name]
+        self.name = name
+        self.settings = settings
+        self.gap_cache = GapCache()
+        self._peers = peers
+        self._served_engine = ServedEngine.open(settings, path)
+        self._archive = Archive.open(path, settings.engine)
+        self.key_archive = Archive.open(path)
+        """A second connection to the archive, to look up keys and deployments on the event loop's thread."""
+        self._note_archive = Archive.open(path)
+        self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
+        self._batcher = RequestBatcher()
+        self._archive_executor = BoundedExecutor(self._archive, settings)
+        self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: peers.is_searching)
+        self._note_executor = BoundedExecutor(self._note_archive, settings)
+        self._notes: set[asyncio.Task[None]] = set()
+        self.encoders = BoundedExecutor(ArchiveEncoders(path), settings)
+        self.endpoint: BoundedExecutor[ChatEndpoint] | None = None
+        """Writes grounded answers; None if no endpoint is configured."""
+        if settings.endpoint:
+            endpoint = named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
+            self.endpoint = BoundedExecutor(endpoint, settings)
+        self._checking: asyncio.Task[IndexStatus] | None = None
+
+    @property
+    def ranker(self) -> Ranker:
+        """The ranker in use."""
+        return self._served_engine.engine.ranker
+
+    @property
+    def model(self) -> str:
+        """The name of the ranker in use."""
+        return self.ranker.name
+
+    async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
+        """Return the result of work on the engine. Raises OverloadedError, TimeoutError."""
+        return await self._engine_executor.run(work)
+
+    async def search(self, request: SearchRequest) -> tuple[str, SearchResult]:
+        """Return the ranker's name and the result; the search may run in a batch with other waiting ones.
+
+        Raises OverloadedError, TimeoutError, SettingsError.
+        """
+        pending = self._batcher.add(request)
+        try:
+            with self._peers.counted():
+                return await self._engine_executor.run(lambda engine: (engine.ranker.name, pending.search(engine)))
+        finally:
+            pending.is_awaited = False
+
+    async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
+        """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
+        return await self._archive_executor.run(work)
+
+    async def write(self, work: Callable[[Archive], ResultT]) -> ResultT:
+        """Return the result of work that changes records, once it is durable; see WriteBatcher."""
+        return await self._write_batcher.run(work)
+
+    async def note(self, work: Callable[[Archive], object]) -> None:
+        """Write something that no response depends on, such as a count; wait for it only briefly, and log errors.
+
+        It has its own connection: if the archive cannot be written, searches and reads continue.
+        """
+        task = asyncio.create_task(self._write_note(work))
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+        await asyncio.wait({task}, timeout=NOTE_S)
+
+    async def _write_note(self, work: Callable[[Archive], object]) -> None:
+        try:
+            await self._note_executor.run(work)
+        except (AskalikeError, OverloadedError, TimeoutError) as error:
+            log_event("note", archive=self.name, error=str(error) or "the archive could not be written in time")
+
+    @property
+    def language(self) -> str | None:
+        """The language of the whole archive; None if it has several or an unknown one."""
+        return self.key_archive.view().language
+
+    async def index_status(self) -> IndexStatus:
+        """Return the status of its index."""
+        return await self.run_on_store(lambda store: index_status(store, self.ranker))
+
+    async def check(self) -> IndexStatus:
+        """Search and read the archive, once for all who ask meanwhile; return the status of its index.
+
+        Raises OverloadedError, TimeoutError, ArchiveError, SearchIndexError.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._search_and_read())
+        return await asyncio.shield(self._checking)  # a cancelled caller does not cancel it for the others
+
+    async def _search_and_read(self) -> IndexStatus:
+        await self.run_on_engine(lambda engine: engine.search("", 1))
+        return await self.run_on_store(self._present_status)
+
+    def _present_status(self, store: Archive) -> IndexStatus:
+        """Return the status of its index.
+
+        Raises ArchiveError if its file is not in its place, SearchIndexError if an index has vanished.
+        """
+        store.require_in_place()
+        if not is_present(self.ranker, store.view()):
+            raise SearchIndexError(f"{store.path}: the files of an index have vanished; the indexer rebuilds it")
+        return index_status(store, self.ranker)
+
+    async def reload_when_stale(self) -> None:
+        """Switch to a newly deployed ranker or calibration once its index is built; run until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            try:
+                if self._served_engine.is_stale(self.key_archive):
+                    await self._reload_engine()
+                    log_event("ranker", archive=self.name, model=self.model)
+            except AskalikeError as error:
+                log_event("ranker", archive=self.name, model=self.model, error=str(error))
+                await asyncio.sleep(RETRY_S)
+
+    async def _reload_engine(self) -> None:
+        """Open the engine of the deployed ranker for the next searches; running searches finish on the old one."""
+        new_engine = await asyncio.to_thread(ServedEngine.open, self.settings, self._archive.path)
+        old_engine, old_executor = self._served_engine, self._engine_executor
+        self._served_engine = new_engine
+        self._engine_executor = BoundedExecutor(new_engine.engine, self.settings)
+        self._batcher = RequestBatcher()
+        await asyncio.to_thread(old_executor.close)
+        old_engine.engine.close()
+
+    def close(self) -> None:
+        """Finish running work and close the archive."""
+        executors: list[BoundedExecutor[Any] | None] = [
+            self._engine_executor, self._archive_executor, self._note_executor, self.encoders, self.endpoint,
+        ]  # fmt: skip
+        for executor in filter(None, executors):
+            executor.close()
+        self._served_engine.engine.close()
+        for archive in (self._archive, self._note_archive, self.key_archive):
+            archive.close()
+
+
+@asynccontextmanager
+async def hot_reload(archives: Iterable[ServedArchive]) -> AsyncIterator[None]:
+    """Reload the engine of each archive whenever it is stale, during the block."""
+    tasks = [asyncio.create_task(archive.reload_when_stale()) for archive in archives]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
