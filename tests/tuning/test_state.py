@@ -2,9 +2,10 @@
 
 import pytest
 
+from askalike.core.counts import format_duration
 from askalike.core.errors import SettingsError
 from askalike.experiments.trials import Trial
-from askalike.tuning.state import Budget, TuningState, format_duration, parse_duration
+from askalike.tuning.state import Budget, TuningState, parse_duration
 
 TRIAL = Trial("bm25", {"b": 0.5})
 

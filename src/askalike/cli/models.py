@@ -13,6 +13,7 @@ import askalike.cli._options as options
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
 from askalike.cli._output import format_ranker, print_remark, progress_bar, to_json
+from askalike.core.counts import format_duration
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
@@ -88,14 +89,8 @@ def _print_training_progress(progress: Any) -> None:
 
 def _format_remaining(progress: Any) -> str:
     """Return the time until training ends: it stops early if the dev measure no longer rises."""
-    least, most = _format_duration(progress.least_remaining_s), _format_duration(progress.remaining_s)
+    least, most = format_duration(progress.least_remaining_s), format_duration(progress.remaining_s)
     return f"{most} left" if least == most else f"{least} to {most} left"
-
-
-def _format_duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def models_command(

@@ -1,4 +1,4 @@
-"""Counts with their nouns, for messages."""
+"""Counts with their nouns, and times, for messages."""
 
 SIBILANTS = ("s", "x", "ch", "sh")
 CONSONANT_Y = tuple(f"{consonant}y" for consonant in "bcdfghjklmnpqrstvwxz")
@@ -11,3 +11,10 @@ def format_count(count: int, noun: str) -> str:
     if noun.endswith(CONSONANT_Y):
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith(SIBILANTS) else 's'}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time in seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
