@@ -26,7 +26,7 @@ from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
 from askalike.core.files import measure_folder
-from askalike.index.manifests import read_manifest
+from askalike.index.files import read_manifest
 from search import archive_texts, count_lines
 
 HERE = Path(__file__).parent

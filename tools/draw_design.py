@@ -365,7 +365,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
           "How many to retrieve, so that no probability depends on k."),
      Step(1, "rankers._ranking:resolve", TOGETHER,
           "Once for the batch: plain text, language, spelling, what each must not find.", begins=True),
-     Step(2, "store.view:View.docids", "rankers._queries:find_excluded", "Here ids become docids.")),
+     Step(2, "store.view:View.docids", "rankers._searcher:find_excluded", "Here ids become docids.")),
     (Step(1, f"{SEARCHER}.retrieve", TOGETHER,
           "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum."),
      Step(2, "index.lexical.searcher:PostingsSearcher.search", "rankers.lexical:LexicalSearcher.retrieve",
@@ -379,7 +379,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
      Step(1, f"{SEARCHER}.explain", "rankers._ranking:explain_retrieved",
           "The words that query and document share, with their contributions.", returns=True)),
     (Step(0, "search.engine:SearchResult", TOGETHER),
-     Step(1, "core.types.hits:SearchHit", "search.engine:_make_hit", begins=True)),
+     Step(1, "core.types:SearchHit", "search.engine:_make_hit", begins=True)),
 )  # fmt: skip
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
 COLUMNS = ("The engine", "The ranker", "What it reads")

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
         SettingsError,
         TrainingError,
     )
-    from askalike.core.filters import Filter
+    from askalike.core.filters import AllowedDocs, Filter
     from askalike.core.types import (
-        AllowedDocs,
         Answer,
         Collection,
         Contribution,
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from askalike.experiments.measuring import evaluate_ranker
     from askalike.experiments.models import distil, train
     from askalike.experiments.outcome import ExperimentResult
-    from askalike.export.exporting import export_archive
-    from askalike.health.checks import run_checks
+    from askalike.export import export_archive
+    from askalike.health import run_checks
     from askalike.health.statistics import compute_statistics
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, read_queries
-    from askalike.search.answering.reply import Reply
+    from askalike.search.answering.replies import Reply
     from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -93,9 +92,9 @@ _NAMES = {
     "calibration.calibrate": ("calibrate",),
     "core.config": ("Settings", "validate_settings"),
     "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
-    "core.filters": ("Filter",),
+    "core.filters": ("AllowedDocs", "Filter"),
     "core.types": (
-        "AllowedDocs", "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
+        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
         "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
         "VectorPart", "Vectors",
     ),
@@ -105,8 +104,8 @@ _NAMES = {
     "evaluation.trec": ("read_qrels", "read_run", "write_run"),
     "experiments.measuring": ("evaluate_ranker",),
     "experiments.models": ("distil", "train"),
-    "export.exporting": ("export_archive",),
-    "health.checks": ("run_checks",),
+    "export": ("export_archive",),
+    "health": ("run_checks",),
     "health.statistics": ("compute_statistics",),
     "index.lexical.index": ("LexicalIndex",),
     "index.vectors.index": ("VectorIndex",),
@@ -115,7 +114,7 @@ _NAMES = {
     "learning.networks": ("Network",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
-    "search.answering.reply": ("Reply",),
+    "search.answering.replies": ("Reply",),
     "search.engine": ("LocalEngine", "SearchRequest", "SearchResult"),
     "search.retriever": ("Retriever",),
     "service.processes.supervisor": ("supervise:serve",),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.index.manifests import read_manifest, write_manifest
+from askalike.index.files import read_manifest, write_manifest
 from askalike.store import Archive
 from commands import assert_refused
 from commands import run_command as run

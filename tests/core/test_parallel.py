@@ -11,15 +11,13 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
-from askalike.core.own_processes import WorkerError
-from askalike.core.parallel import map_pieces, use_workers
+from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
-from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
@@ -81,7 +79,7 @@ def test_a_missing_ray_says_what_to_install(monkeypatch):
 
 
 def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.dedupe.BATCH_SIZE", 50)
     written = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:

@@ -15,7 +15,7 @@ from askalike.experiments.folder import ExperimentFolder
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.models import distil
 from askalike.experiments.trials import Trial, TrialEvaluator
-from askalike.index.arrays import ARRAYS_FILE
+from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
 from askalike.rankers import dense
 from askalike.store import Archive

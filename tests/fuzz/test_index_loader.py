@@ -9,7 +9,7 @@ from damage import damage, seeds
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.index.checksums import VERIFIED_FILE
+from askalike.index.files import VERIFIED_FILE
 from askalike.store.archive import Archive
 
 pytestmark = pytest.mark.fuzz

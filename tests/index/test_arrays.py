@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askalike.index.arrays import (
+from askalike.index.files import (
     ALIGNMENT,
     ARRAYS_FILE,
     NUMBER_TYPES,

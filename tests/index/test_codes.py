@@ -7,10 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from askalike.core.types import AllowedDocs, VectorPart, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import VectorPart, Vectors
 from askalike.index import writing
 from askalike.index.vectors import codes as codes_module
-from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
+from askalike.index.vectors.codes import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.native import simd

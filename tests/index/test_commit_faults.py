@@ -11,8 +11,8 @@ import pytest
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import VectorPart, Vectors
+from askalike.index.files import MANIFEST, find_damage
 from askalike.index.lexical.index import LexicalIndex
-from askalike.index.manifests import MANIFEST, find_damage
 from askalike.index.vectors.index import VectorIndex
 
 OPERATIONS = ("replace", "fsync", "mkdir", "posix_fallocate")

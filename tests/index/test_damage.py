@@ -10,11 +10,19 @@ import pytest
 
 from askalike.core.errors import UnusableIndexError
 from askalike.core.types import VectorPart, Vectors
-from askalike.index import checksums
-from askalike.index.arrays import ARRAYS_FILE, open_arrays, write_arrays
-from askalike.index.checksums import VERIFIED_FILE, compute_checksum
+from askalike.index import files
+from askalike.index.files import (
+    ARRAYS_FILE,
+    MANIFEST,
+    VERIFIED_FILE,
+    compute_checksum,
+    find_damage,
+    open_arrays,
+    read_manifest,
+    write_arrays,
+    write_manifest,
+)
 from askalike.index.lexical.index import LexicalIndex
-from askalike.index.manifests import MANIFEST, find_damage, read_manifest, write_manifest
 from askalike.index.vectors import codes
 from askalike.index.vectors.index import VectorIndex
 
@@ -122,8 +130,8 @@ def test_vectors_of_other_lengths_are_refused_though_their_checksum_fits(tmp_pat
 def test_a_file_is_read_once_a_machine_and_again_after_a_change_or_a_day(built, monkeypatch):
     path, search = built
     read = []
-    compute = checksums.compute_checksum
-    monkeypatch.setattr(checksums, "compute_checksum", lambda file: read.append(file.name) or compute(file))
+    compute = files.compute_checksum
+    monkeypatch.setattr(files, "compute_checksum", lambda file: read.append(file.name) or compute(file))
     search(path)
     assert read == []  # by the process that has written them
     copied = shutil.copytree(path, path.with_name("copied"))
@@ -132,9 +140,9 @@ def test_a_file_is_read_once_a_machine_and_again_after_a_change_or_a_day(built, 
     read.clear()
     search(copied)
     assert read == []
-    now = checksums.time.time()
-    for other in (now + 2 * checksums.TRUSTED_S, now - 3_600):  # a clock that was set back trusts nothing
-        monkeypatch.setattr(checksums.time, "time", lambda other=other: other)
+    now = files.time.time()
+    for other in (now + 2 * files.TRUSTED_S, now - 3_600):  # a clock that was set back trusts nothing
+        monkeypatch.setattr(files.time, "time", lambda other=other: other)
         search(copied)
         assert read
         read.clear()
@@ -151,10 +159,10 @@ def test_a_damaged_record_of_intact_files_is_ignored(built, content):
 def test_damage_that_leaves_no_trace_is_found_by_a_check_and_refused_from_then_on(built, monkeypatch):
     path, search = built
     assert find_damage(path) is None
-    monkeypatch.setattr(checksums, "_identify", lambda file: [1, 2, 3])  # a disk that forgets changes no time
+    monkeypatch.setattr(files, "_identify", lambda file: [1, 2, 3])  # a disk that forgets changes no time
     search(path)
     known = read_manifest(path)["checksums"]
-    checksums.remember_verified(path, known, known)
+    files.remember_verified(path, known, known)
     name = max(known, key=lambda name: (path / name).stat().st_size)
     flip_bit(path / name, 8 * (path / name).stat().st_size - 5)
     search(path)

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
+from askalike.index.lexical.terms import edit_distance
 
 WORDS = (
     "install", "installer", "instal", "uninstall", "printer", "print", "prints", "driver", "drive", "river", "browser",

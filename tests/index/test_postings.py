@@ -16,12 +16,10 @@ import pytest
 from brute import SIX, fresh, search
 
 from askalike.core.errors import IndexBusyError, SearchIndexError
-from askalike.index import commits, locks, writing
-from askalike.index.arrays import ARRAYS_FILE
-from askalike.index.checksums import VERIFIED_FILE
+from askalike.index import commits, writing
+from askalike.index.files import ARRAYS_FILE, MANIFEST, VERIFIED_FILE, read_manifest, write_manifest
 from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
-from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
 
 LAYOUT = LexicalLayout("x")
 WORDS = [f"w{i}" for i in range(40)]
@@ -146,11 +144,11 @@ def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatc
     flock = fcntl.flock
 
     def lock_after_removal(*arguments):
-        monkeypatch.setattr(locks.fcntl, "flock", flock)
+        monkeypatch.setattr(fcntl, "flock", flock)
         commits.remove_index(tmp_path)
         flock(*arguments)
 
-    monkeypatch.setattr(locks.fcntl, "flock", lock_after_removal)
+    monkeypatch.setattr(fcntl, "flock", lock_after_removal)
     with pytest.raises(IndexBusyError), index.lock_files():
         pass
     commit(index, 1)

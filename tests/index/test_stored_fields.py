@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 from brute import ALL, fresh, score, search
 
-from askalike.index.arrays import ARRAYS_FILE, open_arrays, write_arrays
-from askalike.index.checksums import compute_checksum
+from askalike.index.files import (
+    ARRAYS_FILE,
+    MANIFEST,
+    compute_checksum,
+    open_arrays,
+    read_manifest,
+    write_arrays,
+    write_manifest,
+)
 from askalike.index.lexical.builder import TermLists
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import mark_terms
-from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
 
 LAYOUT = LexicalLayout("x", field_count=2)
 WORDS = [f"w{n:02}" for n in range(30)]

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import AllowedDocs, VectorPart, Vectors
-from askalike.index.arrays import ARRAYS_FILE, open_arrays, release_pages
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import VectorPart, Vectors
+from askalike.index.files import ARRAYS_FILE, open_arrays, release_pages
 from askalike.index.rows import DocAttributes
-from askalike.index.vectors import codes, merging
+from askalike.index.vectors import codes
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -296,7 +297,7 @@ def test_a_large_build_is_cut_into_segments(tmp_path):
 
 
 def test_merging_holds_a_few_rows_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "CHUNK_ROWS", 100)
+    monkeypatch.setattr("askalike.index.vectors.index.CHUNK_ROWS", 100)
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     index.memory_bytes = 400_000
     values = np.random.default_rng(0).standard_normal((5_000, 128)).astype(np.float32)
@@ -327,13 +328,14 @@ def mapped_bytes() -> int:
 
 
 def test_merging_and_coding_map_a_few_rows_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(merging, "CHUNK_ROWS", 1_000)
+    monkeypatch.setattr("askalike.index.vectors.index.CHUNK_ROWS", 1_000)
     monkeypatch.setattr(codes, "CHUNK_ROWS", 1_024)
     monkeypatch.setattr(codes, "SAMPLE_ROWS", 16)
     peaks = []
-    for module in merging, codes:
+    for module in "index", "codes":
         monkeypatch.setattr(
-            module, "release_pages", lambda arrays: [peaks.append(mapped_bytes() - before), release_pages(arrays)]
+            f"askalike.index.vectors.{module}.release_pages",
+            lambda arrays: [peaks.append(mapped_bytes() - before), release_pages(arrays)],
         )
     values = np.random.default_rng(0).standard_normal((20_000, 256)).astype(np.float32)
     for name, memory in ("little", 4 << 20), ("much", 1 << 30):

@@ -6,10 +6,9 @@ import pytest
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.references import damaged_indexes
-from askalike.index.checksums import VERIFIED_FILE
-from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
+from askalike.index.files import MANIFEST, VERIFIED_FILE, read_manifest, write_manifest
 
 QUERY = {"x": Question("x", "mend a bicycle")}
 

@@ -10,7 +10,7 @@ import pytest
 
 from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.core.types import Question
-from askalike.index.manifests import MANIFEST
+from askalike.index.files import MANIFEST
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments

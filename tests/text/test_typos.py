@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from askalike.index.lexical.edits import edit_distance
+from askalike.index.lexical.terms import edit_distance
 from askalike.text.typos import is_likely_typo, misspell, misspell_word, neighbouring_keys
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.references import changed_encoder_files
 from askalike.store import get_served_ranker
 from askalike.store.deployments import get_archive_encoder

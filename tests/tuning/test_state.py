@@ -2,8 +2,8 @@
 
 import pytest
 
-from askalike.core.counts import format_duration
 from askalike.core.errors import SettingsError
+from askalike.core.values import format_duration
 from askalike.experiments.trials import Trial
 from askalike.tuning.state import Budget, TuningState, parse_duration
 

@@ -15,16 +15,13 @@ from typer import Argument, Option
 import askalike.cli._options as options
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
-from askalike.core.addresses import parse_url
-from askalike.core.clock import parse_limit
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
-from askalike.core.values import parse_encoding, parse_ids, parse_language
-from askalike.export.exporting import EXPORT_FORMATS, export_archive
+from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
+from askalike.export import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
 from askalike.search import interim
-from askalike.static_site.site import VECTORS_FILE, write_static_site
+from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts

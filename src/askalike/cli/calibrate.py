@@ -9,8 +9,13 @@ from typing import Annotated, Any
 from typer import Option
 
 import askalike.cli._options as options
-from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
-from askalike.calibration.foreign_runs import calibrate_run, find_score
+from askalike.calibration.calibrate import (
+    CalibrationReport,
+    calibrate_each_use,
+    calibrate_run,
+    find_score,
+    measure_abstention,
+)
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
@@ -23,9 +28,9 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
+from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.measuring import describe_choice

@@ -11,12 +11,11 @@ from typer import Argument, Option, Typer
 
 import askalike.cli._options as options
 from askalike.cli._output import open_console, plain_table, print_remark, to_json
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import adopt_encoder
-from askalike.tuning.encoder_trials import MAX_QUESTIONS, EncoderTrial, try_encoders
+from askalike.tuning.adoption import EncoderTrial, adopt_encoder, try_encoders
 
 encoder_command = Typer(
     help="""List the pre-trained encoders at hand, and choose the one of an archive.
@@ -117,10 +116,11 @@ def list_encoders_command(
         console.print()
         console.print(_trial_table(trials))
         n = format_count(trials[0].questions, "question")
-        print_remark(f"first for 60 % of its title, first for a rephrasing; {n} drawn, at most {MAX_QUESTIONS:,}")
+        print_remark(f"title: how often a question is first of {n} when 60 % of its title is typed")
+        print_remark("rephrasing: the same for one of its rephrasings; questions/s: when they are indexed")
     if directory is not None:
-        use = f"the archive's encoder: {own.name}" if own else f"words alone; askalike encoder use {directory} ENCODER"
-        print_remark(use)
+        advice = f"the archive has no encoder; to choose one: askalike encoder use {directory} ENCODER"
+        print_remark(f"the archive's encoder: {own.name}" if own else advice)
     elif installed:
         print_remark("what each would give an archive, and how fast: askalike encoder list DIR")
 

@@ -19,11 +19,10 @@ from askalike.cli._output import (
     progress_bar,
     to_json,
 )
-from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
@@ -34,15 +33,14 @@ from askalike.experiments.measuring import (
     evaluate_ranker,
     evaluation_split,
 )
-from askalike.labels.partitions import Partition, create_partition
+from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
-from askalike.labels.splitters import create_splitter
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.experiments.answer_support import AnswerSupport
+    from askalike.experiments.answer_measures import AnswerSupport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
@@ -86,8 +84,8 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.experiments.answer_support import measure_support
-    from askalike.search.answering.chat_endpoint import named_endpoint
+    from askalike.experiments.answer_measures import measure_support
+    from askalike.search.answering.grounded import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
     if run and qrels:
@@ -105,7 +103,7 @@ def evaluate_command(
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if per_query:
-        from askalike.experiments.reporting.page import write_file
+        from askalike.experiments.pages import write_file
 
         write_file(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
@@ -178,8 +176,8 @@ def compare_command(
     askalike compare runs/two --format html -o comparison.html
     ```
     """
-    from askalike.experiments.reporting.comparison_formats import format_comparison
-    from askalike.experiments.reporting.page import write_file
+    from askalike.experiments.comparing import format_comparison
+    from askalike.experiments.pages import write_file
 
     sources = parse_sources(runs)
     names = (

@@ -13,10 +13,10 @@ import askalike.cli._options as options
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
 from askalike.cli._output import format_ranker, print_remark, progress_bar, to_json
-from askalike.core.counts import format_duration
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_duration
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import distil, list_models, remove_model, train

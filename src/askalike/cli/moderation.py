@@ -10,9 +10,9 @@ from typer import Argument, Option
 import askalike.cli._options as options
 from askalike.cli._output import format_proportion, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_count
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
@@ -20,7 +20,7 @@ from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_sug
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, find_source_answer, list_drafts, reject_draft
 from askalike.text.clean import readable_text
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet
 
 MIN_LABELLED_PAIRS = 20
 """Minimum number of labelled pairs at which their share of duplicates is reported as the precision."""

@@ -9,9 +9,8 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError, UnknownSettingError
-from askalike.core.values import check_fields
+from askalike.core.values import check_fields, parse_limit
 
 Tables = Mapping[str, Mapping[str, Any]]
 """The tables of a TOML file: table → key → value."""

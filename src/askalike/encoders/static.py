@@ -7,9 +7,9 @@ files are read unchanged). A trained one is in `models/<name>/`:
     static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32
     tokenizer.json        the subwords' vocabulary and merges, if there are subword rows
 
-For the rows see `text/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores are
-cosines. In texts that are not in English, packaged vectors skip function words: "Wie storniere ich?" would otherwise be
-more like "Wie kündige ich?" than like any text on cancelling.
+For the rows see `text/features/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores
+are cosines. In texts that are not in English, packaged vectors skip function words: "Wie storniere ich?" would
+otherwise be more like "Wie kündige ich?" than like any text on cancelling.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ from numpy.typing import NDArray
 
 from askalike.core import config
 from askalike.core.config import Tables
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
+from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
 from askalike.text.features.hashed_ngrams import (
     TOKENIZER_FILE,
     HashedNgramFeatures,
     HashedNgramSettings,
     PlainTextSettings,
+    sum_weighted_rows,
 )
-from askalike.text.hashed_ngrams import sum_weighted_rows
-from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
 PACKAGED_LANGUAGES = ("en",)

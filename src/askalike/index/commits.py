@@ -21,16 +21,20 @@ import numpy as np
 
 from askalike.core.errors import UnusableIndexError
 from askalike.core.files import PARTIAL_SUFFIX, fsync_folder, fsync_path
-from askalike.index.checksums import (
+from askalike.index.files import (
+    LOCK,
+    MANIFEST,
+    UNREADABLE,
     VERIFIED_FILE,
     ChecksumError,
     Checksums,
     compute_checksum,
+    hold_lock,
+    read_manifest,
     remember_verified,
     verify_files,
+    write_manifest,
 )
-from askalike.index.locks import LOCK, hold_lock
-from askalike.index.manifests import MANIFEST, UNREADABLE, read_manifest, write_manifest
 from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from askalike.core.iteration import chunks
-from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
-from askalike.index.lexical.terms import mark_terms, pack_terms
+from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, pack_terms, sign_terms
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm, rank_near_terms
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.statistics import TermStatistics

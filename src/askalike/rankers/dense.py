@@ -15,10 +15,11 @@ from pydantic import AfterValidator, Field
 from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
-from askalike.core.lazy import LazyShares
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import LazyShares
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
+from askalike.core.types import Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -29,9 +30,19 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
-from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts, fill_missing
+from askalike.rankers._searcher import (
+    ANSWER_WEIGHT,
+    Docids,
+    Explanations,
+    FieldSettings,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Searcher,
+    Texts,
+    fill_missing,
+)
 from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View

@@ -24,14 +24,14 @@ from askalike.core.config import Settings
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import training_pairs
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranking import resolve
+from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View

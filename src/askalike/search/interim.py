@@ -13,7 +13,7 @@ from pathlib import Path
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
 from askalike.core.errors import AskalikeError, IndexBusyError
-from askalike.index.manifests import MANIFEST
+from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder

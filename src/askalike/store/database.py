@@ -9,9 +9,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
-from askalike.core.clock import now
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError
+from askalike.core.values import format_count, now
 
 ROWS_AT_A_TIME = 256
 

@@ -9,15 +9,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike import rankers
-from askalike.core.counts import format_count
 from askalike.core.types import Question
+from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
-from askalike.learning.recipes import Recipe
-from askalike.learning.settings import DistillationSettings
+from askalike.learning.recipes import DistillationSettings, Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
 from askalike.tuning.candidates import CandidateFamily

@@ -8,10 +8,10 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
-from askalike.core.counts import format_duration
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
+from askalike.core.values import format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask

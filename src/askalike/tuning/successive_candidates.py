@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
-from askalike.core.counts import format_duration
 from askalike.core.errors import SettingsError, TrainingError
+from askalike.core.values import format_duration
 from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.candidates import (

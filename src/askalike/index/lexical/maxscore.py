@@ -9,14 +9,13 @@ Scores are integers here (a fixed-point scale per query, chosen by the caller). 
 addition, and skipping does not change results: they are exactly those of scoring every document.
 """
 
-import threading
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, inlined, prechecked
+from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
@@ -30,9 +29,6 @@ BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 2_048
-USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
-MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
-_kept = threading.local()
 
 
 class PostingArrays(NamedTuple):
@@ -108,32 +104,6 @@ class Buffers(NamedTuple):
     seed_sums: NDArray[np.int32]
     seed_docids: NDArray[np.int64]
     """(4 · (k + EXTRA_SEEDS)): the documents that are scored first."""
-
-
-def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    """Return this thread's working memory for top-k searches with up to these numbers of terms and codes."""
-    kept: Buffers | None = getattr(_kept, "buffers", None)
-    max_terms = max(max_terms, USUAL_TERMS)
-    enough = kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes
-    if kept and enough and len(kept.seed_sums) >= 4 * (k + EXTRA_SEEDS):
-        return kept
-    made = _make_buffers(max_terms, max_codes, k)
-    if len(made.terms.scores) <= MAX_KEPT_SCORES:
-        _kept.buffers = made
-    return made
-
-
-def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    ids, starts, max_scores, completes = (np.empty(max_terms, np.int64) for _ in range(4))
-    by_code, scores = np.empty(max_terms, np.bool_), np.empty(max_terms * max_codes, np.int32)
-    terms = SegmentTerms(ids, starts, by_code, max_scores, completes, scores)
-    seeds = 4 * (k + EXTRA_SEEDS)
-    buffers = Buffers(
-        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32),
-        np.empty(WINDOW + 1, np.int32), terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32),
-        np.empty(seeds, np.int64),
-    )  # fmt: skip
-    return prechecked(buffers)
 
 
 class TopKHeap(NamedTuple):

@@ -11,9 +11,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import AllowedDocs, Floats, TopDocs
-from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
-from askalike.index.lexical.maxscore import TopKHeaps, borrow_buffers
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs
+from askalike.index.lexical.maxscore import TopKHeaps
 from askalike.index.lexical.prepared import (
     FieldWeights,
     PreparedBatch,
@@ -22,7 +22,14 @@ from askalike.index.lexical.prepared import (
     TermColumns,
     WordWeights,
 )
-from askalike.index.lexical.query_batch import search_queries, sort_heaps
+from askalike.index.lexical.query_batch import (
+    DocumentMatches,
+    ListCursors,
+    borrow_buffers,
+    match_documents,
+    search_queries,
+    sort_heaps,
+)
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary

@@ -9,11 +9,17 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.arrays import open_arrays, write_arrays
-from askalike.index.checksums import check_offsets
-from askalike.index.lexical.edits import sign_terms
+from askalike.index.files import check_offsets, open_arrays, write_arrays
 from askalike.index.lexical.maxscore import PostingArrays
-from askalike.index.lexical.terms import MARKS, find_field_range, find_prefix_range, find_terms, move_term, term_at
+from askalike.index.lexical.terms import (
+    MARKS,
+    find_field_range,
+    find_prefix_range,
+    find_terms,
+    move_term,
+    sign_terms,
+    term_at,
+)
 from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.index.lexical.edits import code_points, find_near_terms
 from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
-from askalike.index.lexical.terms import mark_terms, word_of
+from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, word_of
 from askalike.index.rows import Array, find_distinct
 
 MAX_COMPLETIONS = 24

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from askalike.core.config import EXPECTED
-from askalike.core.counts import format_count
 from askalike.core.errors import AskalikeError, UncalibratedError
+from askalike.core.values import format_count
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem

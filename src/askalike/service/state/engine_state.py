@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.core.errors import SettingsError, UnknownSettingError
 from askalike.core.files import measure_folder
-from askalike.index.manifests import MANIFEST
+from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.service.settings import ServiceSettings

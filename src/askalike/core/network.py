@@ -1,0 +1,135 @@
+"""Requests to other servers: one time limit and one size for a whole response, and no redirect to another host.
+
+And the socket that a server of this package listens on, with its address.
+"""
+
+import socket
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
+from typing import Any
+from urllib.parse import urlsplit
+
+from askalike.core.errors import SettingsError
+
+CHUNK_BYTES = 1 << 14
+BACKLOG = 1024
+
+
+def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> bytes:
+    """Return the body of the response.
+
+    timeout_s: for all of it, so that a server that sends a byte a second is given up, too. Raises TimeoutError,
+    ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException.
+    """
+    deadline, content = time.monotonic() + timeout_s, bytearray()
+    try:
+        with _OPENER.open(request, timeout=timeout_s) as response:
+            while chunk := response.read1(CHUNK_BYTES):
+                content += chunk
+                if len(content) > max_bytes:
+                    raise ValueError(f"its answer is over {max_bytes >> 20} MB")
+    except (OSError, HTTPException):
+        if time.monotonic() < deadline:
+            raise
+    finally:
+        _TIMERS.cancel()
+    if time.monotonic() >= deadline:  # the connection was closed because of it
+        raise TimeoutError(f"timed out: no complete answer within {timeout_s:g} s")
+    return bytes(content)
+
+
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Treats a redirect to another origin as an error: neither a key nor a request inside this network goes there."""
+
+    def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str):  # type: ignore[no-untyped-def]
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _Timers(threading.local):
+    """The timers of the connections that this thread has opened for a response."""
+
+    def __init__(self) -> None:
+        self._running: list[threading.Timer] = []
+
+    def start(self, timeout_s: float | None, connection: Any) -> None:
+        """Close a connection after a time."""
+
+        def close() -> None:
+            with suppress(OSError):  # it is closed already
+                connection.shutdown(SHUT_RDWR)
+
+        timer = threading.Timer(timeout_s or 0, close)
+        timer.daemon = True
+        timer.start()
+        self._running.append(timer)
+
+    def cancel(self) -> None:
+        """End all timers: the response is complete."""
+        for timer in self._running:
+            timer.cancel()
+        self._running.clear()
+
+
+_TIMERS = _Timers()
+
+
+class _TimedHTTP(HTTPConnection):
+    """A connection that is closed once its time is over, also while a response's header is arriving."""
+
+    def connect(self) -> None:
+        super().connect()
+        _TIMERS.start(self.timeout, self.sock)
+
+
+class _TimedHTTPS(HTTPSConnection):
+    """The same with TLS."""
+
+    def connect(self) -> None:
+        super().connect()
+        _TIMERS.start(self.timeout, self.sock)
+
+
+class _HTTPHandler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_TimedHTTP, req)
+
+
+class _HTTPSHandler(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_TimedHTTPS, req)
+
+
+_OPENER = urllib.request.OpenerDirector()
+for _handler in (
+    urllib.request.ProxyHandler(), urllib.request.HTTPDefaultErrorHandler(), _SameOrigin(),
+    urllib.request.HTTPErrorProcessor(), _HTTPHandler(), _HTTPSHandler(),
+):  # fmt: skip
+    _OPENER.add_handler(_handler)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 means any free port. Raises SettingsError if that is impossible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]  # Python adds the address
+        place = _describe_address(host, port)
+        raise SettingsError(f"cannot listen at {place}: {reason}; choose another --host or --port") from None
+
+
+def base_url(listener: socket.socket) -> str:
+    """Return the address at which a browser reaches a server."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{_describe_address(host, port)}"
+
+
+def _describe_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
