@@ -1,5 +1,6 @@
 """Static encoders, taught by pairs or by another encoder, and served with numpy alone."""
 
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -19,6 +20,7 @@ from askalike.encoders.static import WEIGHTS_FILE
 from askalike.experiments import models
 from askalike.learning.distil import (
     RIDGE_PENALTY,
+    DistillationSettings,
     collect_questions,
     encode_targets,
     find_excluded_ids,
@@ -26,7 +28,7 @@ from askalike.learning.distil import (
     make_teacher_texts,
 )
 from askalike.learning.networks.static import StaticNetwork
-from askalike.learning.recipes import DistillationSettings, Recipe
+from askalike.learning.recipes import Recipe
 from askalike.learning.trained_network import create_network, load_features_class
 from askalike.learning.training_run import train_recipe
 from askalike.store import Archive
@@ -180,7 +182,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
         models.train(archive, Recipe.read("cnn", TINY | {"init": str(before)}), "third")
 
 
-def test_vectors_of_several_parts_are_taught_as_one():
+def test_vectors_of_several_parts_are_taught_as_one(monkeypatch):
     import scipy.sparse
 
     random = np.random.default_rng(0)
@@ -196,7 +198,12 @@ def test_vectors_of_several_parts_are_taught_as_one():
 
     length = np.linalg.norm(first, axis=1, keepdims=True)
     scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
-    encoded = encode_targets(Teacher(), list(range(20)), 14, lambda line: None)
+    monkeypatch.setattr("askalike.learning.distil.CHUNK_SIZE", 8)
+    monkeypatch.setattr("askalike.learning.distil.REPORT_S", 0)
+    lines = []
+    encoded = encode_targets(Teacher(), list(range(20)), 14, lines.append)
+    assert [line.partition(";")[0] for line in lines[:2]] == [f"the teacher has encoded {n} of 20 texts" for n in (8, 16)]
+    assert all(re.search(r"; about \d+\.\d s left$", line) for line in lines[:2])
     np.testing.assert_allclose(encoded @ encoded.T, scores, atol=0.2)
     with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
         concatenate_parts(Vectors((VectorPart(first, "euclidean"),)))

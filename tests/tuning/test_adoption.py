@@ -190,6 +190,12 @@ def test_an_unknown_model_is_one_line(archive, hub):
     assert "\n" not in str(error.value)
 
 
+def test_a_hub_that_cannot_be_reached_is_one_line(archive, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")  # nothing listens there
+    with pytest.raises(InputError, match="could not be fetched .*; check the name and the network"):
+        adopt_encoder(archive, HUB_NAME, download=True)
+
+
 def test_import_takes_an_encoder(tmp_path, model):
     table = tmp_path / "faq.csv"
     table.write_text("question\nhow do i cook rice\nmy bike was stolen\n")

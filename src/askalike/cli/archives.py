@@ -24,7 +24,7 @@ from askalike.search import interim
 from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
-from askalike.store.import_report import REJECTS_FILE, describe_counts
+from askalike.store.import_pass import REJECTS_FILE, describe_counts
 
 NO_ENCODER = "none"
 """The value of --encoder with which an archive keeps words alone."""
@@ -93,6 +93,8 @@ def _check_reader(name: str, known: Sequence[str]) -> None:
     """Raise SettingsError for an unknown reader, and suggest the one that is probably meant."""
     if name.replace("_", "-") in known:
         return
+    if Path(name).exists():
+        raise SettingsError(f"{name}: expected a reader before the file, as in: askalike import table {name} -o DIR")
     meant = "table" if name in TABLE_FORMATS else next(iter(get_close_matches(name, known, 1)), None)
     guess = f" (did you mean {meant}?)" if meant else ""
     raise SettingsError(f"no reader is called {name!r}{guess}; there are: {', '.join(known)}")

@@ -32,8 +32,7 @@ from askalike.rankers import MODELS_FOLDER, Searcher
 from askalike.search import interim
 from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, count_questions_by, sample_questions, serve_ranker
-from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
-from askalike.store.encoding import announce_encoding
+from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 
@@ -80,7 +79,7 @@ def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> E
     searcher = rankers.open_current(ranker, view)
     per_s = len(questions) / (time.perf_counter() - started)
     titles = {q.id: _first_words(q.title) for q in questions[:MAX_QUERIES] if len(q.title.split()) > 1}
-    rephrased = {q.id: q.rephrasings[0] for q in questions if q.rephrasings}
+    rephrased = {q.id: q.rephrasings[n % len(q.rephrasings)] for n, q in enumerate(questions) if q.rephrasings}
     rephrasings = _share_first(searcher, dict(islice(rephrased.items(), MAX_QUERIES))) if rephrased else None
     query_ms = median(_search_ms(searcher, text) for text in islice(titles.values(), TIMED_QUERIES)) if titles else 0.0
     return EncoderTrial(name, _share_first(searcher, titles), rephrasings, query_ms, per_s, len(questions))
