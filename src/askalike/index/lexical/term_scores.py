@@ -117,9 +117,6 @@ class KnownTerms:
         self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
         """The fields that all segments store fields as; empty if these differ."""
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each term. New terms are looked up in every segment."""
         if new := [t for t in dict.fromkeys(terms) if t not in self._numbers]:
@@ -183,7 +180,7 @@ class TermScores:
 
     def compute(self, numbers: NDArray[np.int64]) -> None:
         """Compute the scores of those terms that are not cached."""
-        if (more := len(self.terms) - len(self._computed)) > 0:
+        if (more := len(self.terms.names) - len(self._computed)) > 0:
             self._computed = np.append(self._computed, np.zeros(more, np.bool_))
             self.bounds = np.append(self.bounds, np.zeros(more))
             self._starts = [np.append(starts, np.full(more, -1)) for starts in self._starts]
