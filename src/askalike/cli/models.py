@@ -324,7 +324,7 @@ def distil_command(
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
-    An interrupted run resumes with the same command.
+    An interrupted run resumes with the same command, except with --jobs or --ray, whose processes keep no vectors.
 
     Examples:
 
