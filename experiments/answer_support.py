@@ -1,6 +1,6 @@
 """How often does the check of grounded answers accept sentences that a text does not support?
 
-python experiments/answer_support.py ARCHIVE
+python experiments/answer_measures.py ARCHIVE
 
 Each sentence of an archive's first answers is checked against its own answer, against the answer of the most similar
 other question, and against its own with a "not" inserted ("is" → "is not").
@@ -12,7 +12,7 @@ import askalike
 from askalike.evaluation.intervals import wilson_interval
 from askalike.search.answering.support import is_supported
 from askalike.text.clean import readable_text
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 
 def main(path: str) -> None:

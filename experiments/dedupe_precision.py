@@ -22,8 +22,7 @@ from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.core.iteration import chunks
 from askalike.core.types import Question
 from askalike.labels.splits import load_split
-from askalike.moderation.linking import ProbableLinker
-from askalike.moderation.pairs import Link
+from askalike.moderation.pairs import Link, ProbableLinker
 from askalike.rankers import Searcher, active_ranker, create, open_current, search
 from askalike.store import Archive, Clusters
 

@@ -19,7 +19,7 @@ from askalike.core.types import Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import separate_ties
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.leaks import named_originals
 from askalike.labels.splits import load_split
 from askalike.readers import import_archive

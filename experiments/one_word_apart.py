@@ -29,7 +29,7 @@ from askalike.labels.splits import load_split
 from askalike.rankers import to_run
 from askalike.store import Archive, Clusters, View
 from askalike.text.analyzer import content_analyzer
-from askalike.text.stop_words import stop_words
+from askalike.text.language import stop_words
 from askalike.text.words import WORD
 
 WEIGHTS = {"duplicates": 1.0, "exchanged": 0.4, "varied": 0.05, "near": 0.05}

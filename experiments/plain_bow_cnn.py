@@ -28,8 +28,7 @@ from askalike.core.types import Split
 from askalike.labels.splits import load_split
 from askalike.learning.objective import Objective, TrainingBatch
 from askalike.learning.pair_data import collect_training_data
-from askalike.learning.recipes import Recipe
-from askalike.learning.settings import TrainingSettings
+from askalike.learning.recipes import Recipe, TrainingSettings
 from askalike.learning.trained_network import SavedNetwork, open_network
 from askalike.store.archive import Archive
 from askalike.text.features import Text

@@ -18,7 +18,7 @@ from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.rankers import active_ranker
 from askalike.store.archive import Archive
-from askalike.tuning.pseudo_queries import make_pseudo_queries
+from askalike.tuning.task import make_pseudo_queries
 from askalike.tuning.verdict import PairedDifference, paired_difference
 
 MEASURE = "nDCG@10"

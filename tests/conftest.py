@@ -161,7 +161,7 @@ def limit_file_size():
 @pytest.fixture
 def without_figures(monkeypatch):
     """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
-    from askalike.experiments.reporting import report
+    from askalike.experiments import report
 
     monkeypatch.setattr(report, "draw_figures", lambda *of: [])
 

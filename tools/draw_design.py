@@ -365,7 +365,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
           "How many to retrieve, so that no probability depends on k."),
      Step(1, "rankers._ranking:resolve", TOGETHER,
           "Once for the batch: plain text, language, spelling, what each must not find.", begins=True),
-     Step(2, "store.view:View.docids", "rankers._queries:find_excluded", "Here ids become docids.")),
+     Step(2, "store.view:View.docids", "rankers._searcher:find_excluded", "Here ids become docids.")),
     (Step(1, f"{SEARCHER}.retrieve", TOGETHER,
           "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum."),
      Step(2, "index.lexical.searcher:PostingsSearcher.search", "rankers.lexical:LexicalSearcher.retrieve",

@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from askalike.evaluation.intervals import wilson_interval
-from askalike.experiments.plotting import (
+from askalike.experiments.pages import (
     DASHES,
     FAINT,
     INK,

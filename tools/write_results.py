@@ -20,7 +20,7 @@ from benchmark_tables import benchmark_sections, fan_out_table, markdown_table, 
 from papers_tables import fill_tables
 from results_figures import draw_engines, draw_figures
 
-from askalike.evaluation.rules import get_rule
+from askalike.evaluation.evaluate import get_rule
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "experiments" / "reports"

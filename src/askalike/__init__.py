@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from askalike.experiments.measuring import evaluate_ranker
     from askalike.experiments.models import distil, train
     from askalike.experiments.outcome import ExperimentResult
-    from askalike.export.exporting import export_archive
-    from askalike.health.checks import run_checks
+    from askalike.export import export_archive
+    from askalike.health import run_checks
     from askalike.health.statistics import compute_statistics
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
@@ -105,8 +105,8 @@ _NAMES = {
     "evaluation.trec": ("read_qrels", "read_run", "write_run"),
     "experiments.measuring": ("evaluate_ranker",),
     "experiments.models": ("distil", "train"),
-    "export.exporting": ("export_archive",),
-    "health.checks": ("run_checks",),
+    "export": ("export_archive",),
+    "health": ("run_checks",),
     "health.statistics": ("compute_statistics",),
     "index.lexical.index": ("LexicalIndex",),
     "index.vectors.index": ("VectorIndex",),

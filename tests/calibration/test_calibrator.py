@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.thresholds import Threshold
 from askalike.core.errors import SettingsError

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from askalike import rankers
-from askalike.calibration.calibrate import calibrate
-from askalike.calibration.foreign_runs import calibrate_run, find_score
+from askalike.calibration.calibrate import calibrate, calibrate_run, find_score
 from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Run

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from askalike import Archive, Filter, Question, SettingsError, load
 from askalike.core.config import validate_settings
 from askalike.core.values import check_weights, parse_language, parse_memory, parse_tag
-from askalike.labels.splitters import TimeSplitter
+from askalike.labels.partitions import TimeSplitter
 from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
 from askalike.service.requests.schema import SimilarRequest

@@ -19,7 +19,6 @@ from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
-from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
@@ -81,7 +80,7 @@ def test_a_missing_ray_says_what_to_install(monkeypatch):
 
 
 def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.dedupe.BATCH_SIZE", 50)
     written = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:

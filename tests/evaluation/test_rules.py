@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.evaluation.rules import RULES, get_rule
+from askalike.evaluation.evaluate import RULES, get_rule
 
 
 def order(rule: str, scores: list[float], ids: str = "abc") -> str:

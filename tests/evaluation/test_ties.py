@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from askalike.core.types import Run
-from askalike.evaluation.evaluate import evaluate
-from askalike.evaluation.rules import count_tied, shuffle_ties
+from askalike.evaluation.evaluate import count_tied, evaluate, shuffle_ties
 from askalike.evaluation.significance import compare
 from askalike.evaluation.tables import to_text
 from askalike.evaluation.trec import separate_ties

@@ -10,7 +10,7 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 

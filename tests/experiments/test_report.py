@@ -11,10 +11,10 @@ import pytest
 from outcomes import TWO, outcome_of
 
 from askalike.core.types import Question
+from askalike.experiments import cards, report
+from askalike.experiments.cards import collect_ranks
 from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.reporting import cards, figures, report
-from askalike.experiments.reporting.cards import collect_ranks
-from askalike.experiments.reporting.report import select_pairs, write_report
+from askalike.experiments.report import select_pairs, write_report
 from askalike.readers import import_archive
 from askalike.store.archive import Archive
 
@@ -157,10 +157,7 @@ def test_pairs_are_the_best_two_and_each_against_the_first() -> None:
 
 
 def test_plots_are_imported_only_for_a_report() -> None:
-    script = (
-        "import sys, askalike.experiments.reporting.report, askalike.experiments.reporting.comparison_formats;"
-        "print(*sys.modules)"
-    )
+    script = "import sys, askalike.experiments.report, askalike.experiments.comparing;print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "jinja2"} & set(loaded)
 
@@ -196,12 +193,12 @@ def test_scatters_are_drawn_against_a_system_of_choice(outcome, tmp_path):
 
 def test_histograms_say_what_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
     titles: list[str] = []
-    render = figures.render_figure
+    render = report.render_figure
 
     def keep_titles(figure: Any, name: str, description: str) -> Any:
         titles.extend(axes.get_title(loc="left") for axes in figure.axes)
         return render(figure, name, description)
 
-    monkeypatch.setattr(figures, "render_figure", keep_titles)
-    figures.plot_score_histograms({"bm25": (np.arange(3.0), np.arange(1_200.0))})
+    monkeypatch.setattr(report, "render_figure", keep_titles)
+    report.plot_score_histograms({"bm25": (np.arange(3.0), np.arange(1_200.0))})
     assert titles == ["bm25: 3 duplicates, 1,200 best others"]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
-from askalike.export.csv_tables import join_answers_cell, join_cell, parse_cell
-from askalike.export.exporting import export_archive
+from askalike.export import export_archive, join_answers_cell, join_cell, parse_cell
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.statistics import content_hash
@@ -197,7 +196,7 @@ def test_a_full_disk_leaves_nothing_behind(archive, tmp_path, monkeypatch):
         with (folder / "corpus.jsonl").open("w") as file:
             file.write("x" * 100_000)
 
-    monkeypatch.setattr("askalike.export.exporting.EXPORT_FORMATS", {"beir": to_full_disk})
+    monkeypatch.setattr("askalike.export.EXPORT_FORMATS", {"beir": to_full_disk})
     with pytest.raises(ArchiveError, match=r"No space left on device.*nothing was exported"):
         export_archive(archive, "beir", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]

@@ -9,7 +9,7 @@ import pytest
 from askalike import rankers
 from askalike.core.types import Link, Question
 from askalike.experiments.measuring import evaluate_ranker
-from askalike.export.exporting import export_archive
+from askalike.export import export_archive
 from askalike.labels.partitions import create_partition
 from needs import need
 from small_models import WORDS, make_model_folder

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question
-from askalike.labels.partitions import create_partition, get_partition, list_partitions
-from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
-from askalike.labels.splitters import (
+from askalike.labels.partitions import (
     ClusterSplitter,
     FoldSplitter,
     SplitQuery,
     TimeSplitter,
     assign_folds,
     clusters_from_qrels,
+    create_partition,
+    get_partition,
+    list_partitions,
 )
+from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, connected_components, read_labels

@@ -9,7 +9,7 @@ from askalike.core import registry
 from askalike.core.types import Question, TrainingPair
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, collect_texts
-from askalike.learning.settings import NegativesSettings, TrainingSettings
+from askalike.learning.recipes import NegativesSettings, TrainingSettings
 from askalike.learning.trainer import TrainingJob
 
 THINGS = ["egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish"]

@@ -4,9 +4,14 @@ from pydantic import ValidationError
 from tests.learning.conftest import job_of
 
 from askalike.core.types import Answer, Question, Run, TrainingPair
-from askalike.learning.examples import collect_texts
-from askalike.learning.negatives import add_random_negatives, draw_negatives, mine_negatives, select_negatives
-from askalike.learning.settings import NegativesSettings
+from askalike.learning.examples import (
+    add_random_negatives,
+    collect_texts,
+    draw_negatives,
+    mine_negatives,
+    select_negatives,
+)
+from askalike.learning.recipes import NegativesSettings
 
 
 def pair(query, positive, cluster):

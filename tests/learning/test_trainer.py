@@ -19,9 +19,9 @@ from askalike.core.errors import TrainingError
 from askalike.core.types import TrainingPair
 from askalike.learning import trainer
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
-from askalike.learning.negatives import add_random_negatives
+from askalike.learning.examples import add_random_negatives
 from askalike.learning.objective import Objective, make_training_batch
-from askalike.learning.settings import NegativesSettings
+from askalike.learning.recipes import NegativesSettings
 from askalike.learning.trainer import convert_memory_errors, find_best_epoch, train
 
 

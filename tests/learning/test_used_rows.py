@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from askalike.learning import used_rows
-from askalike.learning.settings import TrainingSettings
+from askalike.learning.recipes import TrainingSettings
 from askalike.learning.used_rows import LazyAdam
 
 

@@ -8,8 +8,14 @@ import pytest
 
 from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.core.types import Link, Question
-from askalike.moderation.linking import ProbableLinker, SimilarLinker, estimate_duplicate_rate
-from askalike.moderation.pairs import cluster_pairs, cohesion, mean_link_probability
+from askalike.moderation.pairs import (
+    ProbableLinker,
+    SimilarLinker,
+    cluster_pairs,
+    cohesion,
+    estimate_duplicate_rate,
+    mean_link_probability,
+)
 from askalike.store import Archive
 
 

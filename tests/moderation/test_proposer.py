@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.moderation import linking as duplicate_rate
+from askalike.moderation import pairs as duplicate_rate
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.linking import ProbableLinker, SimilarLinker
-from askalike.moderation.neighbours import find_neighbours
-from askalike.moderation.pairs import pair_key
+from askalike.moderation.dedupe import find_neighbours
+from askalike.moderation.pairs import ProbableLinker, SimilarLinker, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress

@@ -14,7 +14,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question
 from askalike.index.lexical.prepared import TermColumns
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalSettings, TermExtractor
 from askalike.store import Archive
 

@@ -6,7 +6,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.references import damaged_indexes
 from askalike.index.files import MANIFEST, VERIFIED_FILE, read_manifest, write_manifest
 

@@ -7,8 +7,7 @@ import pytest
 from askalike import Answer, Archive, Question, load
 from askalike.core.types import Contribution, Explanation, Span
 from askalike.search.explain import keep_readable, sum_fields
-from askalike.text.formulas import FORMULA
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import FORMULA, extract_snippet
 
 BODY = "<p>The pump calls <code>retries</code> as https://desk.example/pump says, and <code>flush</code> waits.</p>"
 

@@ -20,12 +20,12 @@ from askalike.core.types import Answer, Question
 from askalike.experiments.models import distil
 from askalike.rankers._ranking import rank
 from askalike.rankers.lexical import LexicalSettings
-from askalike.static_site.site import find_parts, phrase
+from askalike.static_site import find_parts, phrase
 from askalike.static_site.vectors import VectorTables
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.subwords import Bpe, find_packaged_vectors
+from askalike.text.vocabulary import Bpe, find_packaged_vectors
 from calibration.riverside import riverside
 from chromium import watched_pages
 from commands import askalike

@@ -9,7 +9,7 @@ import pytest
 
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Question
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.store import Archive
 from askalike.store.backup import backup
 from askalike.store.database import DATABASE_FILE, MAX_PATH_BYTES

@@ -185,7 +185,7 @@ def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
 
 
 def test_sources_survive_an_export(mixed: Path, tmp_path: Path) -> None:
-    from askalike.export.exporting import export_archive
+    from askalike.export import export_archive
 
     with Archive.open(mixed) as archive:
         put_records(archive, [Question("faq-1", "Where is the key?")])

@@ -13,7 +13,7 @@ from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import LINK_TOKEN, plain_text
-from askalike.text.stop_words import stop_words
+from askalike.text.language import stop_words
 
 SETTINGS = [
     AnalyzerSettings(),

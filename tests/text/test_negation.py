@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike.text.negation import content_words, is_negated
+from askalike.calibration.differences import content_words, is_negated
 
 
 @pytest.mark.parametrize(

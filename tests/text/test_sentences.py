@@ -3,7 +3,7 @@ from growth import assert_linear
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 CASES = {
     "lower case": (

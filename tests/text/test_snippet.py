@@ -5,8 +5,7 @@ from growth import assert_linear
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text.formulas import find_formulas
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet, find_formulas
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 10 + "Then the egg boils in water. " + "And so on. " * 30
 

@@ -34,7 +34,7 @@ def test_a_name_that_the_code_lacks_is_noticed(place):
 
 def test_a_call_that_is_gone_is_noticed():
     with pytest.raises(tool.DriftError, match="uses estimate"):
-        tool.Code().require_use("search.engine:LocalEngine.close", "calibration.calibrator:Calibrator.estimate")
+        tool.Code().require_use("search.engine:LocalEngine.close", "calibration.calibration:Calibrator.estimate")
 
 
 def test_an_import_changes_the_picture_of_the_layers():

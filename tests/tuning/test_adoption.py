@@ -14,7 +14,7 @@ from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.references import changed_encoder_files
 from askalike.store import get_served_ranker
 from askalike.store.deployments import get_archive_encoder

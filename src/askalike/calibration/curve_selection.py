@@ -22,7 +22,7 @@ from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_CO
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.core.types import Floats
-from askalike.labels.splitters import assign_folds
+from askalike.labels.partitions import assign_folds
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
 MIN_FACTOR = 0.9

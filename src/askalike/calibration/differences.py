@@ -1,4 +1,4 @@
-"""Whether two titles that are almost the same ask the same: by the words that only one of them has.
+"""Whether two titles that are almost the same ask the same: by the words that only one of them has, and by negations.
 
 Labels hold many rephrasings and hardly any pairs of questions that are one telling word apart, such as *What does
 printing cost?* and *What does 3D printing cost?*. Rephrasings say other words in another order; titles in which one
@@ -7,16 +7,41 @@ order, separates both for all archives; see experiments/one_word_apart.py.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from askalike.core.types import Question
 from askalike.text.analyzer import Analyzer, content_analyzer
-from askalike.text.negation import is_negated
 from askalike.text.words import WORD, fold_title
 
+_NEGATIONS: Final[Mapping[str, str]] = {
+    "en": "not never no cannot without neither nor none nobody nothing",
+    "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne",
+    "fr": "ne pas jamais sans",
+    "es": "no nunca jamás sin",
+    "it": "non mai senza",
+    "pt": "não nunca nem sem",
+    "nl": "niet geen nooit zonder",
+    "ru": "не нет нельзя никогда без",
+}
+"""Words of negation by language; the English ones are used for all other languages."""
+_AFFIRMING: Final = re.compile(r"\b(?:not|nicht|non|no) (?:only|just|nur|solo|sólo|soltanto)\b", re.IGNORECASE)
+_CONTRACTED: Final = re.compile(r"n['’]t\b")
+_TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|%")
+_DATES: Final = re.compile(
+    r"\b(?:january|february|march|april|june|july|august|september|october|november|december"
+    r"|(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember"
+    r"|(?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?)\b",
+    re.IGNORECASE,
+)
+"""Months and weekdays, in English and German."""
+_NUMBER_WORDS: Final = frozenset(
+    ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+)
 COUNTED_TITLES = 5_000
 """Maximum number of titles whose words are counted."""
 MAX_RARE_COUNT = 1
@@ -39,6 +64,27 @@ ARTICLES = frozenset([
 """Words that come and go with the noun that is exchanged: *a tool*, *e-books*. They are left out of the order."""
 INTERCEPT, WEIGHTS = 5.46, (-4.80, -4.57, -1.54)
 """Of the values of `measure_differences`."""
+
+
+def is_negated(sentence: str, language: str | None = None) -> bool:
+    """Return whether a sentence has a word of negation; `not only` does not count."""
+    plain = _AFFIRMING.sub(" ", sentence.lower())
+    return bool(_CONTRACTED.search(plain)) or not _negations(language).isdisjoint(_TOKEN.findall(plain))
+
+
+@lru_cache(maxsize=20_000)
+def content_words(sentence: str, language: str | None = None) -> frozenset[str]:
+    """Return the stems of a sentence's content words, without numbers, dates and words of negation."""
+    plain = _DATES.sub(" ", _CONTRACTED.sub(" ", sentence.lower()))
+    words = (w for w in _TOKEN.findall(plain) if w not in _negations(language) and w not in _NUMBER_WORDS)
+    return frozenset(
+        content_analyzer().analyze(" ".join(w for w in words if not w[0].isdigit() and w != "%"), language)
+    )
+
+
+@lru_cache
+def _negations(language: str | None) -> frozenset[str]:
+    return frozenset(_NEGATIONS.get(language or "en", _NEGATIONS["en"]).split())
 
 
 class ReadTitle(NamedTuple):

@@ -12,8 +12,7 @@ from askalike.core.types import Explanation, SearchHit
 from askalike.search.answering.reply import AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
-from askalike.text.formulas import find_formulas
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet, find_formulas
 
 BAR_LENGTH = 5
 """Length of the bar that shows the similarity of two questions on a scale common to all queries and rankers."""

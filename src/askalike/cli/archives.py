@@ -21,10 +21,10 @@ from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
-from askalike.export.exporting import EXPORT_FORMATS, export_archive
+from askalike.export import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
 from askalike.search import interim
-from askalike.static_site.site import VECTORS_FILE, write_static_site
+from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts

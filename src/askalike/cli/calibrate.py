@@ -9,8 +9,13 @@ from typing import Annotated, Any
 from typer import Option
 
 import askalike.cli._options as options
-from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
-from askalike.calibration.foreign_runs import calibrate_run, find_score
+from askalike.calibration.calibrate import (
+    CalibrationReport,
+    calibrate_each_use,
+    calibrate_run,
+    find_score,
+    measure_abstention,
+)
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries

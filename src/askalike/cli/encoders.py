@@ -15,8 +15,7 @@ from askalike.core.counts import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import adopt_encoder
-from askalike.tuning.encoder_trials import MAX_QUESTIONS, EncoderTrial, try_encoders
+from askalike.tuning.adoption import MAX_QUESTIONS, EncoderTrial, adopt_encoder, try_encoders
 
 encoder_command = Typer(
     help="""List the pre-trained encoders at hand, and choose the one of an archive.

@@ -34,15 +34,14 @@ from askalike.experiments.measuring import (
     evaluate_ranker,
     evaluation_split,
 )
-from askalike.labels.partitions import Partition, create_partition
+from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
-from askalike.labels.splitters import create_splitter
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.experiments.answer_support import AnswerSupport
+    from askalike.experiments.answer_measures import AnswerSupport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
@@ -86,7 +85,7 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.experiments.answer_support import measure_support
+    from askalike.experiments.answer_measures import measure_support
     from askalike.search.answering.chat_endpoint import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
@@ -105,7 +104,7 @@ def evaluate_command(
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if per_query:
-        from askalike.experiments.reporting.page import write_file
+        from askalike.experiments.pages import write_file
 
         write_file(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
@@ -178,8 +177,8 @@ def compare_command(
     askalike compare runs/two --format html -o comparison.html
     ```
     """
-    from askalike.experiments.reporting.comparison_formats import format_comparison
-    from askalike.experiments.reporting.page import write_file
+    from askalike.experiments.comparing import format_comparison
+    from askalike.experiments.pages import write_file
 
     sources = parse_sources(runs)
     names = (

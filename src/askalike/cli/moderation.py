@@ -20,7 +20,7 @@ from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_sug
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, find_source_answer, list_drafts, reject_draft
 from askalike.text.clean import readable_text
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet
 
 MIN_LABELLED_PAIRS = 20
 """Minimum number of labelled pairs at which their share of duplicates is reported as the precision."""

@@ -15,14 +15,13 @@ from askalike.cli._output import print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.filters import Filter
 from askalike.evaluation.trec import write_run
-from askalike.experiments.plotting import NO_FIGURES, can_plot
+from askalike.experiments.pages import NO_FIGURES, can_plot
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import import_archive, read_candidates, read_queries
 from askalike.replay.backtest import DEFAULT_LAST, MAX_SUGGESTIONS, backtest
 from askalike.replay.backtest_report import to_report, write_backtest
 from askalike.replay.judging import read_judged
-from askalike.replay.replay import WORDING_REMARK, parse_moment, replay
-from askalike.replay.report import write_replay
+from askalike.replay.replay import WORDING_REMARK, parse_moment, replay, write_replay
 from askalike.store import Archive
 
 SPLIT_PREFIX = "split:"

@@ -24,8 +24,7 @@ from askalike.core.model_folders import MODULES_FILE, find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
-from askalike.text.clean import CodeRule, plain_text
-from askalike.text.features import require_text
+from askalike.text.clean import CodeRule, plain_text, require_text
 
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""

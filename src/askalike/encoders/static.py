@@ -7,9 +7,9 @@ files are read unchanged). A trained one is in `models/<name>/`:
     static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32
     tokenizer.json        the subwords' vocabulary and merges, if there are subword rows
 
-For the rows see `text/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores are
-cosines. In texts that are not in English, packaged vectors skip function words: "Wie storniere ich?" would otherwise be
-more like "Wie kündige ich?" than like any text on cancelling.
+For the rows see `text/features/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores
+are cosines. In texts that are not in English, packaged vectors skip function words: "Wie storniere ich?" would
+otherwise be more like "Wie kündige ich?" than like any text on cancelling.
 """
 
 import hashlib
@@ -35,9 +35,9 @@ from askalike.text.features.hashed_ngrams import (
     HashedNgramFeatures,
     HashedNgramSettings,
     PlainTextSettings,
+    sum_weighted_rows,
 )
-from askalike.text.hashed_ngrams import sum_weighted_rows
-from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
 PACKAGED_LANGUAGES = ("en",)

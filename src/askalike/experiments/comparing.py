@@ -1,24 +1,24 @@
 """Compares runs: reads runs and judgements, tests each measure, and finds the queries with the largest differences."""
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import DocumentKind, Qrels, Question, Run, Split
-from askalike.evaluation.comparison import Comparison, SystemPair
-from askalike.evaluation.evaluate import first_relevant_ranks, order_documents
-from askalike.evaluation.rules import get_rule
-from askalike.evaluation.significance import ALPHA, compare
-from askalike.evaluation.tables import ResultTable, TableCell
+from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
+from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
+from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text
 from askalike.evaluation.trec import read_qrels, read_run
+from askalike.experiments.cards import ReportTexts, load_texts
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, as_evaluation, evaluate_groups, evaluation_split
-from askalike.experiments.texts import ReportTexts, load_texts
+from askalike.experiments.pages import render
 from askalike.labels.splits import document_kind, group_names, sample_queries
 from askalike.store import Archive
 
@@ -309,3 +309,65 @@ class _ContrastBuilder:
 
     def _relevant_id(self, query_id: str) -> str:
         return next((id for id, grade in self._qrels[query_id].items() if grade > 0), "")
+
+
+def format_comparison(comparison: RunComparison, format: str) -> str:
+    """Return the comparison in a format by name. Raises SettingsError for an unknown one."""
+    if format not in FORMATS:
+        raise SettingsError(f"no format is called {format!r}; there are: {', '.join(FORMATS)}")
+    return FORMATS[format](comparison)
+
+
+def format_text(comparison: RunComparison) -> str:
+    """Return tables for each measure, then the queries that differ most."""
+    parts = [to_text(c.systems_table()) for c in comparison.comparisons[:1]]
+    parts += [to_text(replace(c.systems_table(), notes=())) for c in comparison.comparisons[1:]]
+    parts.append(to_text(comparison.pairs_table()))
+    parts += [f"{remark}\n" for remark in comparison.remarks]
+    measure = comparison.comparisons[0].measure
+    for contrasts in comparison.contrasts:
+        if contrasts.queries:
+            lines = [line for query in contrasts.queries for line in _contrast_lines(query)]
+            heading = f"{contrasts.first} and {contrasts.second}: the queries that differ most in {measure}"
+            parts.append("\n".join((heading, *lines, "")))
+    return "\n".join(parts)
+
+
+def _contrast_lines(query: QueryContrast) -> Iterator[str]:
+    width = max(len(query.first.system), len(query.second.system))
+    yield f"  {query.query_id}  {query.text}" if query.text != query.query_id else f"  {query.query_id}"
+    for top in (query.first, query.second):
+        yield f"    {top.system.ljust(width)}  {top.value:.4f}  {_describe_hit(top)}"
+    if query.relevant_id and 1 not in (query.first.rank, query.second.rank):
+        yield f"    {'relevant'.ljust(width)}  {_id_and_text(query.relevant_id, query.relevant_text)}"
+
+
+def _describe_hit(hit: TopHit) -> str:
+    if hit.id is None:
+        return "found nothing"
+    place = "relevant" if hit.relevant else f"relevant at {hit.rank}" if hit.rank else "none relevant found"
+    return f"{_id_and_text(hit.id, hit.text)}  ({place})"
+
+
+def _id_and_text(id: str, text: str) -> str:
+    return id if text == id else f"{id} {text}"
+
+
+def format_html(comparison: RunComparison) -> str:
+    """Return a self-contained page that opens offline."""
+    title = " and ".join([system.name for system in comparison.comparisons[0].systems])
+    return render("compare.html", compared=comparison, title=title)
+
+
+def format_latex(comparison: RunComparison) -> str:
+    """Return a LaTeX table of systems by measures, for a paper (package booktabs)."""
+    return to_latex(comparison.systems_table())
+
+
+FORMATS: Mapping[str, Callable[[RunComparison], str]] = {
+    "text": format_text,
+    "html": format_html,
+    "latex": format_latex,
+    "csv": lambda comparison: to_csv(comparison.pairs_table()),
+    "json": lambda comparison: json.dumps(comparison.as_dict(), ensure_ascii=False) + "\n",
+}

@@ -23,13 +23,13 @@ from askalike import rankers
 from askalike.core.config import DateText, FieldNames, Settings, describe_errors, format_path
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.evaluation import rules
+from askalike.evaluation.evaluate import get_rule
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name
 from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
+from askalike.labels.partitions import create_splitter
 from askalike.labels.splits import load_split
-from askalike.labels.splitters import create_splitter
 from askalike.learning.recipe_files import list_recipes
 from askalike.store import Archive
 from askalike.store.labels import parse_typed_split
@@ -179,7 +179,7 @@ class Experiment(Settings):
     dev: str = Field("dev", min_length=1, description="the split whose queries are used for tuning")
     fields: FieldNames | None = Field(None, description="the fields that every system searches")
     measures: tuple[Measure, ...] = Field(DEFAULT_MEASURES, description="measures as ir-measures writes them")
-    rule: Annotated[str, _checked_by(rules.get_rule)] = Field(
+    rule: Annotated[str, _checked_by(get_rule)] = Field(
         "trec_eval", description="how ties, self-hits and unanswered queries count"
     )
     k: StrictInt = Field(100, ge=1, description="number of documents per query")

@@ -12,7 +12,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Progress, Qrels, Split
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
-from askalike.labels.splitters import assign_folds, clusters_from_qrels
+from askalike.labels.partitions import assign_folds, clusters_from_qrels
 from askalike.rankers import Tunable
 from askalike.store import Archive
 

@@ -13,8 +13,7 @@ from askalike.core.files import measure_folder
 from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.labels.splits import document_kind, load_split
-from askalike.learning.recipes import Recipe, TextEncoder
-from askalike.learning.settings import NegativesSettings
+from askalike.learning.recipes import NegativesSettings, Recipe, TextEncoder
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.store.deployments import get_archive_encoder, set_archive_encoder
@@ -94,7 +93,7 @@ def distil(
     there is no such encoder, ArchiveError if a model already has the name.
     """
     from askalike.learning.distil import learn_lookup, load_teacher
-    from askalike.learning.settings import DistillationSettings
+    from askalike.learning.recipes import DistillationSettings
 
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)

@@ -10,12 +10,11 @@ import numpy as np
 
 from askalike.core.counts import format_count
 from askalike.core.types import Run, Split
-from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.intervals import group_column
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
-from askalike.evaluation.significance import interval_over_seeds
+from askalike.evaluation.significance import Comparison, interval_over_seeds
 from askalike.evaluation.tables import ResultTable, TableCell
-from askalike.health.checks import LEAK_CHECKS
+from askalike.health import LEAK_CHECKS
 from askalike.health.findings import Finding
 
 

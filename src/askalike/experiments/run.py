@@ -15,18 +15,16 @@ from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Progress, Split
-from askalike.evaluation.comparison import Comparison
-from askalike.evaluation.significance import compare
+from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, file_name
+from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.plotting import NO_FIGURES, can_plot
-from askalike.experiments.provenance import collect_provenance
+from askalike.experiments.pages import NO_FIGURES, can_plot
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
-from askalike.health.checks import run_checks
+from askalike.health import run_checks
 from askalike.health.findings import Finding
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
@@ -84,7 +82,7 @@ def run_experiment(
         outcome = _experiment_result(context, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())
 
-    from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
+    from askalike.experiments.report import write_report  # matplotlib takes a second to load
 
     write_report(outcome)
     if not can_plot():

@@ -23,7 +23,7 @@ from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 TOP_COUNT = 10
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from askalike.core.types import Qrels, Run, VectorPart, Vectors
 from askalike.evaluation.evaluate import evaluate
-from askalike.learning.encoding import encode_rows, score_pairs
 from askalike.learning.examples import Indices
 from askalike.learning.networks import Network
+from askalike.learning.trained_network import encode_rows, score_pairs
 from askalike.text.features import FeatureRows
 
 DEPTH = 100

@@ -1,15 +1,18 @@
 """Distils an encoder to a lookup: ridge regression of its vectors of an archive's texts on their n-grams, no torch."""
 
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from askalike import encoders
@@ -24,19 +27,18 @@ from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.static import WEIGHTS_FILE
-from askalike.learning.augmentation import make_teacher_texts
 from askalike.learning.models import write_text_model
-from askalike.learning.ridge import fit_ngram_vectors, reduce_dimension
-from askalike.learning.settings import DistillationSettings
+from askalike.learning.recipes import DistillationSettings
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures
+from askalike.text.words import WORD
 
 MAX_DIM = 1_024
 CHUNK_SIZE = 1_024
 """Number of texts encoded at a time."""
 
-Array = NDArray[np.float16]
+HalfArray = NDArray[np.float16]
 Floats = NDArray[np.float32]
 
 
@@ -151,7 +153,7 @@ def _save(
     teacher: Encoder,
     folder: Path,
     features: HashedNgramFeatures,
-    vectors: Array,
+    vectors: HalfArray,
     words: Collection[str],
 ) -> None:
     from safetensors.numpy import save_file
@@ -166,3 +168,176 @@ def _save(
         UnknownWords.save(new, words)
         features.save(new)
         teacher.learned_labels.write(new)
+
+
+Random = np.random.Generator
+MAX_TITLE_WORDS = 16
+"""The maximum length of a recombined title."""
+SWITCH_PROBABILITY = 0.35
+"""Probability that a recombined title continues as another title, at a word that several titles share."""
+MAX_TITLES = 100_000
+"""Maximum number of recombined titles, and of single words and pairs of words used as texts."""
+
+
+def make_teacher_texts(
+    questions: Sequence[Question], settings: DistillationSettings, random: Random
+) -> Iterator[Question]:
+    """Yield each question as its title, its body and both, truncated versions of its title, and recombined titles."""
+    for question in questions:
+        title, body = replace(question, body=""), replace(question, title="")
+        both = bool(question.body) and bool(question.title)
+        if question.title and ("title" in settings.text_kinds or not both):
+            yield title
+        if question.body and ("body" in settings.text_kinds or not both):
+            yield body
+        if both and "whole" in settings.text_kinds:
+            yield question
+        words = question.title.split()
+        if len(words) > 1:
+            for _ in range(_round_randomly(settings.n_prefixes, random)):
+                yield replace(title, title=_sample_prefix(words, random))
+            for _ in range(_round_randomly(settings.n_word_dropout, random)):
+                yield replace(title, title=_drop_words(words, random))
+    if settings.single_words:
+        yield from _generate_words_and_bigrams(questions)
+    if settings.n_recombined:
+        yield from _recombine_titles(questions, settings.n_recombined, random)
+
+
+def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Question]:
+    """Yield the most frequent words, and pairs of adjacent words that occur at least twice, each as a title."""
+    titles = [WORD.findall(q.title.lower()) for q in questions]
+    words = Counter(word for title in titles for word in title)
+    pairs = Counter(pair for title in titles for pair in pairwise(title))
+    for word, _ in words.most_common(MAX_TITLES):
+        yield Question(f"word {word}", word)
+    for (first, second), count in pairs.most_common(MAX_TITLES):
+        if count > 1:
+            yield Question(f"words {first} {second}", f"{first} {second}")
+
+
+def _round_randomly(mean: float, random: Random) -> int:
+    """Return a random integer that is `mean` on average."""
+    return int(mean + random.random())
+
+
+def _sample_prefix(words: Sequence[str], random: Random) -> str:
+    """Return some of the first words, in half of the cases with the last one truncated."""
+    first, last = words[: int(random.integers(1, len(words)))], ""
+    if random.random() < 0.5:
+        last = first[-1][: int(random.integers(1, len(first[-1]) + 1))]
+        first = first[:-1]
+    return " ".join([*first, last]).strip()
+
+
+def _drop_words(words: Sequence[str], random: Random) -> str:
+    """Return about three quarters of the words."""
+    sample = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
+    return " ".join(sample or words[:1])
+
+
+def _recombine_titles(questions: Sequence[Question], titles_per_question: float, random: Random) -> Iterator[Question]:
+    """Yield new titles, each a walk that switches from one title to another at a shared word."""
+    sources = [q for q in questions if len(q.title.split()) > 1]
+    if len(sources) > MAX_TITLES:
+        sources = [sources[n] for n in random.permutation(len(sources))[:MAX_TITLES]]
+    titles = [q.title.split() for q in sources]
+    positions_by_word: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, words in enumerate(titles):
+        for position, word in enumerate(words[:-1]):
+            positions_by_word[word.lower()].append((number, position))
+    seen = {q.title for q in sources}
+    for number in range(round(titles_per_question * len(sources))):
+        first = number % len(sources)
+        title = " ".join(_walk_titles(titles, positions_by_word, titles[first], random))
+        if title not in seen:
+            seen.add(title)
+            yield Question(sources[first].id, title, language=sources[first].language)
+
+
+def _walk_titles(
+    titles: Sequence[Sequence[str]], positions: dict[str, list[tuple[int, int]]], words: Sequence[str], random: Random
+) -> Iterator[str]:
+    position = 0
+    for _ in range(MAX_TITLE_WORDS):
+        yield words[position]
+        if position + 1 == len(words):
+            return
+        occurrences = positions[words[position].lower()]
+        if len(occurrences) > 1 and random.random() < SWITCH_PROBABILITY:
+            number, position = occurrences[int(random.integers(len(occurrences)))]
+            words = titles[number]
+        position += 1
+
+
+MAX_DENSE_COLUMNS = 2_048
+"""Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
+RIDGE_PENALTY = 3.0
+"""Ridge penalty of the n-grams' vectors, which keeps the vectors of rare n-grams short."""
+CONJUGATE_GRADIENT_STEPS = 12
+"""More steps would only overfit the training texts."""
+COLUMNS = 64
+"""Number of vector components solved at a time, so that memory does not grow with the dimension."""
+
+
+def fit_ngram_vectors(
+    rows: RaggedArray,
+    targets: Floats,
+    size: int,
+    penalty: float | Floats = RIDGE_PENALTY,
+    steps: int = CONJUGATE_GRADIENT_STEPS,
+) -> Floats:
+    """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
+
+    Solved by conjugate gradients, preconditioned by the diagonal of the normal equations (Saad 2003, algorithm 9.1), as
+    rare n-grams converge much later than frequent ones otherwise. An n-gram in no text gets zeros.
+    penalty: one for all n-grams, or one per n-gram, (size,).
+    """
+    penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
+    ones, vectors = np.ones(len(rows.values), np.float32), np.zeros((size, targets.shape[1]), np.float32)
+    used, columns = np.unique(rows.values, return_inverse=True)
+    # copied, as repeated n-grams are summed in place
+    ngrams = scipy.sparse.csr_array((ones, columns, rows.starts), (len(targets), len(used)), copy=True)
+    transposed, penalties = ngrams.T.tocsr(), penalties[used].reshape(-1, 1)
+    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
+    for start in range(0, targets.shape[1], COLUMNS):
+        own = slice(start, start + COLUMNS)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
+    return vectors
+
+
+def reduce_dimension(vectors: Floats | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Floats:
+    """Project onto the directions of highest variance, without centring, which preserves dot products best."""
+    values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
+    total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
+    share, size = values.sum() / max(float(total), 1e-12), len(values)
+    numbers = format_count(vectors.shape[1], "number")
+    log(f"the teacher's vectors are reduced from {numbers} to {size}, which keeps {share:.1%} of their squares")
+    return np.asarray(vectors @ directions, np.float32)
+
+
+def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: int) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues of the columns' Gram matrix, (size,), and their eigenvectors, (columns, size)."""
+    if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
+        values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
+        return values[-size:], vectors[:, -size:].astype(np.float32)
+    _, singular, rows = scipy.sparse.linalg.svds(matrix, k=size, random_state=0)
+    return np.square(singular), rows.T
+
+
+def _solve_block(
+    ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats, steps: int
+) -> Floats:
+    """Solve for some of the target columns, each independently."""
+    residual = transposed @ targets
+    solution, direction = np.zeros_like(residual), residual / diagonal
+    product = (residual * direction).sum(0)
+    for _ in range(steps):
+        image = transposed @ (ngrams @ direction) + penalties * direction
+        step = product / np.maximum((direction * image).sum(0), 1e-12)
+        solution += step * direction
+        residual -= step * image
+        scaled = residual / diagonal
+        previous, product = product, (residual * scaled).sum(0)
+        direction = scaled + product / np.maximum(previous, 1e-12) * direction
+    return solution  # type: ignore[no-any-return]

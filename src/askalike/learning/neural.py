@@ -18,11 +18,17 @@ from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Answer, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TracedText, VectorContributions, read_model_file
-from askalike.learning.encoding import encode_rows, score_pairs, trace_rows
 from askalike.learning.networks import Network, TokenTrace
 from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import Recipe
-from askalike.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
+from askalike.learning.trained_network import (
+    WEIGHTS_FILE,
+    encode_rows,
+    open_network,
+    score_pairs,
+    start_fingerprints,
+    trace_rows,
+)
 from askalike.learning.training_run import train_recipe
 from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from askalike.learning.examples import ANSWER, Examples, Indices, get_pair_clusters
 from askalike.learning.losses import Loss, Scores
 from askalike.learning.networks import Batch, Network, PartVectors
-from askalike.learning.settings import NegativesSettings
+from askalike.learning.recipes import NegativesSettings
 
 
 class TrainingBatch(NamedTuple):

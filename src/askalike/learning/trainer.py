@@ -23,12 +23,11 @@ from askalike.core.errors import TrainingError
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.learning.dev import DevSet
-from askalike.learning.examples import Examples, Indices, make_batches
+from askalike.learning.examples import Examples, Indices, add_random_negatives, make_batches
 from askalike.learning.losses import Loss
-from askalike.learning.negatives import add_random_negatives
 from askalike.learning.networks import Network
 from askalike.learning.objective import Objective, make_training_batch
-from askalike.learning.settings import NegativesSettings, TrainingSettings
+from askalike.learning.recipes import NegativesSettings, TrainingSettings
 from askalike.learning.used_rows import LazyAdam
 
 MAX_PAIRS_NAMED = 3

@@ -24,9 +24,8 @@ from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
-from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
+from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives
 from askalike.learning.models import CARD_FILE, render_card
-from askalike.learning.negatives import mine_negatives, select_negatives
 from askalike.learning.networks import Network
 from askalike.learning.pair_data import (
     TrainingData,
@@ -34,8 +33,7 @@ from askalike.learning.pair_data import (
     iterate_texts,
     read_irrelevant_judgements,
 )
-from askalike.learning.recipes import Recipe, format_toml
-from askalike.learning.settings import NegativesSettings
+from askalike.learning.recipes import NegativesSettings, Recipe, format_toml
 from askalike.learning.trained_network import (
     copy_model,
     create_network,

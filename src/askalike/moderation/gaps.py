@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibrator
 from askalike.core.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
 from askalike.rankers import Ranker, create

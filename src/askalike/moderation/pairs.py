@@ -1,7 +1,23 @@
-"""Pairs of questions with the probability that both ask the same, or their similarity; and their clusters."""
+"""Links from questions to their hits, and pairs from the links in both directions, with their probabilities.
 
-from collections.abc import Iterable, Mapping
+A pair has the probability that both ask the same, or their similarity.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.calibration import Calibration
+from askalike.calibration.curves import estimate_prevalence, shift_prior
+from askalike.calibration.differences import FULL_SAMENESS, INTERCEPT, WEIGHTS
+from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
+from askalike.calibration.samples import load_hits
+from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute
+from askalike.store import Archive, Clusters
 
 MIN_PROBABILITY = 0.05
 MIN_COHESION = 0.5
@@ -45,3 +61,164 @@ def mean_link_probability(pairs: PairProbabilities, members: Iterable[str]) -> f
     """Return the mean probability of the pairs within a cluster that have one."""
     probabilities = [pairs[pair] for pair in combinations(sorted(members), 2) if pair in pairs]
     return sum(probabilities) / len(probabilities)
+
+
+UNFOUND_RANK = 2 * CALIBRATION_DEPTH
+"""The rank assumed if a question does not find the other."""
+SIMILARITY_SHARE = 2 / 3
+"""Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
+MIN_DUPLICATE_RATE = 0.001
+"""Minimum of the estimated share with a duplicate, which can be 0 from few questions."""
+
+
+class Linker(Protocol):
+    """Finds a question's links among its hits, and makes pairs from the links of all questions."""
+
+    @property
+    def with_bodies(self) -> bool:
+        """Whether questions are searched for with their bodies."""
+
+    @property
+    def key(self) -> Any:
+        """The parameters of the links other than archive and ranker, for JSON."""
+
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
+        """Return the links of some questions, and for each with a hit the link to its first hit, with any value."""
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
+        """Return the pairs. first_links: see `find`, of questions drawn from the whole archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbableLinker(Linker):
+    """Links with the calibrated probability that a hit asks the same."""
+
+    calibration: Calibration
+
+    @property
+    def with_bodies(self) -> bool:
+        return self.calibration.has_bodies
+
+    @property
+    def key(self) -> Any:
+        curves = self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
+        return {**curves, "sameness": (FULL_SAMENESS, INTERCEPT, *WEIGHTS)}
+
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
+        """See Linker.find; links have at least MIN_PROBABILITY.
+
+        Questions of an archive whose titles are one telling word apart are mostly two questions, unlike a query and
+        what it finds: their sameness counts in full.
+        """
+        links: list[Link] = []
+        first: list[Link] = []
+        for hits in load_hits(searcher.view, retrieved):
+            features = hits.compute_features(extractor)
+            factors = np.minimum(features[:, SAMENESS_COLUMN] / FULL_SAMENESS, 1.0)
+            values = (self.calibration.curve_probabilities(features) * factors).tolist()
+            own = [(hits.query.id, hit.id, value) for hit, value in zip(hits.documents, values, strict=True)]
+            first += own[:1]
+            links += [link for link in own if link[2] >= MIN_PROBABILITY]
+        return links, first
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
+        return self.combine_at(estimate_duplicate_rate(archive, self.calibration, first_links), links)
+
+    def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
+        """Return the probability of each pair in an archive where a share of `rate` of the questions has a duplicate.
+
+        The mean over the directions in which one finds the other is shifted from the prior of the calibration's
+        queries, all of which have a duplicate, to `rate`. Good ranks in both directions are further evidence: the odds
+        are multiplied by UNFOUND_RANK over the larger of both ranks, which leaves pairs found in only one direction
+        unchanged.
+        """
+        directions = list(_group_by_pair(links))
+        means = np.array(
+            [np.mean([value for value, _ in pair_links.values()]) for _, pair_links in directions], np.float64
+        )
+        votes = np.array([UNFOUND_RANK / _larger_rank(pair_links) for _, pair_links in directions], np.float64)
+        shifted = shift_prior(means, self.calibration.base_rate, rate)
+        weighted = shifted * votes
+        probabilities = weighted / (weighted + 1 - shifted)
+        return dict(zip((pair for pair, _ in directions), probabilities.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarLinker(Linker):
+    """Links with the absolute score of a hit, without a calibration. min_similarity: the minimum for a link."""
+
+    min_similarity: float
+    with_bodies: ClassVar[bool] = True
+
+    @classmethod
+    def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
+        """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
+        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).typical)
+
+    @property
+    def key(self) -> Any:
+        return {"min_similarity": self.min_similarity}
+
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
+        links: list[Link] = []
+        ids = searcher.view.ids(retrieved.distinct_docids)
+        scores = add_absolute(searcher, retrieved).absolute or ()
+        for one, docids, values in zip(retrieved.queries, retrieved.docids, scores, strict=True):
+            found = zip(docids.tolist(), values.tolist(), strict=True)
+            links += [(one.id, ids[docid], v) for docid, v in found if docid in ids and v >= self.min_similarity]
+        return links, []
+
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link] = ()) -> PairProbabilities:
+        """Return the similarity of each pair, from 0 to 1; it is not a probability.
+
+        It is two thirds of the mean absolute score plus one third of 1 over the larger rank of both directions.
+        """
+        pairs = {}
+        for pair, pair_links in _group_by_pair(links):
+            score = min(1.0, sum(value for value, _ in pair_links.values()) / len(pair_links))
+            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(pair_links)
+        return pairs
+
+
+_Directions = Mapping[str, tuple[float, int]]
+"""The id of the question that finds the other → the link's value and rank, from 1."""
+
+
+def _group_by_pair(links: Iterable[Link]) -> Iterator[tuple[tuple[str, str], _Directions]]:
+    """Yield each pair with its directions. A repeated link counts once."""
+    pairs: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+    ranks: dict[str, int] = {}
+    for question_id, hit_id, value in links:
+        directions = pairs.setdefault(pair_key(question_id, hit_id), {})
+        if question_id not in directions:
+            ranks[question_id] = ranks.get(question_id, 0) + 1
+            directions[question_id] = value, ranks[question_id]
+    yield from pairs.items()
+
+
+def _larger_rank(directions: _Directions) -> int:
+    return max(rank for _, rank in directions.values()) if len(directions) == 2 else UNFOUND_RANK
+
+
+def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_links: Sequence[Link]) -> float:
+    """Return the estimated share of questions whose first hit asks the same.
+
+    first_links: from questions drawn from the whole archive to their first hits, with the curves' values. Not all
+    duplicates are labelled, so the share of first hits with a label is a lower bound.
+    """
+    probabilities = np.array([value for _, _, value in first_links], np.float64)
+    lowest = max(MIN_DUPLICATE_RATE, _labelled_share(archive, first_links))
+    estimate = estimate_prevalence(probabilities, calibration.base_rate)
+    return min(max(estimate, lowest), calibration.base_rate)
+
+
+def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
+    names = Clusters.read(archive).visible_names
+    n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
+    return n_labelled / max(len(links), 1)

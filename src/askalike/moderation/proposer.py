@@ -4,15 +4,22 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from askalike.calibration.calibration import Calibration, settings_json
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibration, Calibrator, settings_json
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
 from askalike.core.clock import now
 from askalike.core.types import Question, Run
 from askalike.moderation.dedupe import original_keys
-from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker, estimate_duplicate_rate
-from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
+from askalike.moderation.pairs import (
+    MIN_PROBABILITY,
+    Link,
+    Linker,
+    PairProbabilities,
+    ProbableLinker,
+    SimilarLinker,
+    estimate_duplicate_rate,
+    pair_key,
+)
 from askalike.rankers import Ranker, to_run
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals

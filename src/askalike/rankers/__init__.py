@@ -13,7 +13,6 @@ from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Tunable
 from askalike.rankers._ranking import (
     allowed_docs,
@@ -26,7 +25,7 @@ from askalike.rankers._ranking import (
     to_run,
 )
 from askalike.rankers._resuming import resume_runs, resume_work
-from askalike.rankers._searcher import DEPTH_FACTOR, Retrieved, Searcher, add_absolute
+from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 
 __all__ = [

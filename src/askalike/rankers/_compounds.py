@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import permutations
 
 from askalike.index.engine import TermsSearcher
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._searcher import ResolvedQuery
 from askalike.text.analyzer import Analyzer
-from askalike.text.stop_words import stop_words
+from askalike.text.language import stop_words
 from askalike.text.words import WORD
 
 COMPOUNDING = ("da", "de", "nl", "no", "sv")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, concatenate_parts
-from askalike.rankers._queries import is_title
+from askalike.rankers._searcher import is_title
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")

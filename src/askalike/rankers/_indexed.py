@@ -14,8 +14,8 @@ from askalike.core.types import Answer, AnsweredQuestion, Progress, Question
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes
-from askalike.rankers._queries import FieldSettings
 from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import FieldSettings
 from askalike.store import View
 from askalike.text.words import title_key
 

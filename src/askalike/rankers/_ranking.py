@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
-from askalike.rankers._queries import ResolvedQuery, find_excluded
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import (
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Searcher,
+    Texts,
+    find_excluded,
+)
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language

@@ -14,9 +14,18 @@ from askalike.core.errors import SettingsError
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import AllowedDocs, Progress
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers._queries import ResolvedQuery, exclude_own
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import (
+    DEPTH_FACTOR,
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Searcher,
+    Texts,
+    exclude_own,
+)
 from askalike.store import TrainingView, View
 
 

@@ -10,9 +10,8 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Texts
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.store import View
 
 

@@ -29,9 +29,19 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
-from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts, fill_missing
+from askalike.rankers._searcher import (
+    ANSWER_WEIGHT,
+    Docids,
+    Explanations,
+    FieldSettings,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Searcher,
+    Texts,
+    fill_missing,
+)
 from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View

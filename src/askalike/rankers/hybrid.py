@@ -24,10 +24,18 @@ from askalike.core.lazy import LazyShares
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
-from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Scores, Texts, fill_missing
+from askalike.rankers._searcher import (
+    TYPED_DEPTH,
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Texts,
+    fill_missing,
+)
 from askalike.store import View
 
 LEXICAL_EVIDENCE = 3

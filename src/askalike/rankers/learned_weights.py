@@ -30,8 +30,8 @@ from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import training_pairs
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranking import resolve
+from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View

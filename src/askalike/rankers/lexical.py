@@ -29,13 +29,23 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumn
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
-from askalike.rankers._queries import ANSWER_WEIGHT, TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._searcher import (
+    ANSWER_WEIGHT,
+    TITLE_FACTOR,
+    Docids,
+    Explanations,
+    FieldSettings,
+    ResolvedQuery,
+    Retrieved,
+    Searcher,
+    Texts,
+    is_title,
+)
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.stop_words import ENGLISH, stop_words
+from askalike.text.language import ENGLISH, stop_words
 
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with their contributions to the score."""

@@ -11,9 +11,8 @@ from askalike.core.errors import SettingsError
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import AllowedDocs, Answer, Question
 from askalike.rankers._network_explanations import explain_by_occlusion
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, candidates_needed
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Searcher, Texts
 from askalike.store import View
 
 

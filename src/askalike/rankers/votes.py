@@ -14,9 +14,8 @@ from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Contribution, Explanation
 from askalike.index.rows import find_distinct
-from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Searcher, Texts
 from askalike.store import View
 
 MANY_VOTES = 100.0

@@ -11,8 +11,7 @@ from askalike.core.clock import parse_utc
 from askalike.core.errors import InputError
 from askalike.core.states import MARKS
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, LocatedRecord, Question, Record, RejectedRow
-from askalike.export.csv_tables import REPHRASINGS_COLUMN, TITLE_COLUMN, parse_cell
-from askalike.export.exporting import MANIFEST_FILE
+from askalike.export import MANIFEST_FILE, REPHRASINGS_COLUMN, TITLE_COLUMN, parse_cell
 from askalike.readers._json import PlacedRow, Row, read_json_lines
 from askalike.readers._rows import read_rows
 from askalike.readers._source import SourceFiles, parse_rows

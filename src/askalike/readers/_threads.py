@@ -9,7 +9,7 @@ from typing import Any
 from askalike.core.clock import parse_utc
 from askalike.readers._source import FollowUpReader, SourceFiles
 from askalike.store.drafts import LocatedThread, ThreadDraft
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 MAX_ANSWERS = 10
 """Maximum number of other people's messages that form the answer if none is marked as the solution."""

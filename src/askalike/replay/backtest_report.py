@@ -9,8 +9,8 @@ from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
-from askalike.experiments.reporting.page import render
-from askalike.export.rows import write_table
+from askalike.experiments.pages import render
+from askalike.export import write_table
 from askalike.replay.backtest import AskedQuestion, Backtest, Kind, ThresholdOutcome
 from askalike.replay.judging import QUESTION_COLUMN, RIGHT_COLUMN, draw_comments
 from askalike.replay.replay import WORDING_REMARK

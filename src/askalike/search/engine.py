@@ -11,8 +11,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
-from askalike.calibration.calibration import LIKELY_FROM, Calibration, Use
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.states import ANSWERED_FIRST

@@ -10,8 +10,7 @@ from askalike.core.types import Contribution, Explanation, Question, SearchHit
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
-from askalike.text.formulas import is_command, is_notation
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet, is_command, is_notation
 from askalike.text.words import find_words
 
 SNIPPET_LENGTH = 160

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibrator
 from askalike.core.filters import Filter
 from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import Floats, Question

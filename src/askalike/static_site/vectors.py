@@ -22,7 +22,7 @@ from askalike.encoders.asymmetric import AsymmetricEncoder
 from askalike.encoders.static import StaticEncoder
 from askalike.rankers.dense import DenseRanker
 from askalike.store import View
-from askalike.text.stop_words import STOP_WORD_LANGUAGES, stop_words
+from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.words import hash_word
 
 BATCH = 1_024

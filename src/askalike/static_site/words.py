@@ -17,7 +17,7 @@ from askalike.index.lexical.builder import round_lengths
 from askalike.index.lexical.terms import field_of, word_of
 from askalike.rankers.lexical import TermExtractor
 from askalike.text.clean import normalise, plain_text
-from askalike.text.stop_words import ENGLISH, stop_words
+from askalike.text.language import ENGLISH, stop_words
 from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, VOWELS
 from askalike.text.words import APOSTROPHES, HYPHENS, WORD, cjk_pattern
 

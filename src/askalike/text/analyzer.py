@@ -14,9 +14,7 @@ from pydantic import Field, field_validator
 from askalike.core.config import Settings
 from askalike.core.types import Markup
 from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
-from askalike.text.language import LANGUAGES
-from askalike.text.stems import stem, word_language
-from askalike.text.stop_words import stop_words
+from askalike.text.language import LANGUAGES, stem, stop_words, word_language
 from askalike.text.tokens import NumberedTerms, TermTable
 from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
 

@@ -3,10 +3,12 @@
 import html
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from askalike.core.types import Markup
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, Markup, Question
 
 CodeRule = Literal["drop", "keep"]
 """Whether text in `<pre>` and `<code>` is kept."""
@@ -279,3 +281,21 @@ def replace_forbidden(value: Any) -> Any:
     if isinstance(value, list):
         return [replace_forbidden(v) for v in value]
     return {replace_forbidden(k): replace_forbidden(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def require_text(text: object) -> None:
+    """Raise InputError for a value that is neither a question nor an answer, such as a string."""
+    if not isinstance(text, Question | Answer):
+        raise InputError(f"{text!r:.60}: expected a Question or an Answer; for strings call askalike.encode_texts")
+
+
+def plain_fields(text: Question | Answer, fields: str, to_plain: Callable[[str, Markup], str]) -> list[str]:
+    """Return the plain texts of a question's chosen fields, the title first, or of an answer's body.
+
+    Raises InputError for any other value.
+    """
+    require_text(text)
+    if isinstance(text, Answer):
+        return [to_plain(text.body, text.markup)]
+    title = [to_plain(text.title, "text")] if fields != "body" else []
+    return [*title, to_plain(text.body, text.markup)] if fields != "title" and text.body else title

@@ -10,10 +10,9 @@ from askalike import rankers
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.types import Progress, Split
-from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
-from askalike.evaluation.significance import ALPHA, compare
+from askalike.evaluation.significance import ALPHA, SystemPair, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs

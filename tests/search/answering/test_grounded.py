@@ -13,7 +13,7 @@ import pytest
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
-from askalike.experiments.answer_support import measure_support
+from askalike.experiments.answer_measures import measure_support
 from askalike.readers import import_archive
 from askalike.search.answering.chat_endpoint import ChatEndpoint, EndpointError
 from askalike.search.answering.grounded import INSTRUCTIONS, write_grounded

@@ -33,7 +33,7 @@ from askalike.service.log import log_event, log_warning
 from askalike.store.drafts import put_thread
 from askalike.store.query_log import FeedbackVerdict, LoggedQuery, insert_feedback
 from askalike.text.clean import collapse_spaces
-from askalike.text.stop_words import stop_words
+from askalike.text.language import stop_words
 
 N_HITS = 3
 MAX_TITLE_LENGTH, MAX_BODY_LENGTH = 1_000, 100_000

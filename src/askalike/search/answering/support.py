@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from askalike.calibration.differences import content_words, is_negated
 from askalike.text.analyzer import content_analyzer
-from askalike.text.negation import content_words, is_negated
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 MIN_SHARED = 0.6
 """Minimum share of a sentence's content words that the cited text must contain."""

@@ -22,7 +22,7 @@ from askalike.service.state.served_archive import ServedArchive
 from askalike.store.drafts import put_asked
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import readable_text
-from askalike.text.snippet import extract_snippet
+from askalike.text.passages import extract_snippet
 
 router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6

@@ -10,7 +10,7 @@ from askalike.core.types import Markup as Kind
 from askalike.core.types import Question, SearchHit
 from askalike.service.pages import languages
 from askalike.service.pages.marking import wrap_matches
-from askalike.text.formulas import FORMULA, has_formula_sign
+from askalike.text.passages import FORMULA, has_formula_sign
 
 ALLOWED_TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from markupsafe import Markup, escape
 
-from askalike.text.formulas import find_formulas
+from askalike.text.passages import find_formulas
 from askalike.text.words import WORD, any_word_pattern
 
 MARKED, DIFFERENT, PLAIN = Markup("<mark>{}</mark>"), Markup('<em class="only">{}</em>'), Markup("{}")

@@ -15,7 +15,7 @@ from askalike.calibration.samples import MIN_QUERIES
 from askalike.core import registry
 from askalike.encoders.static import PACKAGED_LANGUAGES
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.replay.report import group_into_periods
+from askalike.replay.replay import group_into_periods
 from askalike.service.pages import charts
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar

@@ -10,7 +10,7 @@ from askalike.core import registry
 from askalike.core.types import Contribution, Explanation
 from askalike.search.explain import sum_fields
 from askalike.service.pages.languages import mark
-from askalike.text.stop_words import stop_words
+from askalike.text.language import stop_words
 
 MAX_WORDS = 12
 N_STRENGTHS = 4

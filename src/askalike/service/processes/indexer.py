@@ -11,8 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from askalike.calibration.abstention import fit_abstention
-from askalike.calibration.calibration import calibration_version
-from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.calibration import Calibrator, calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.log import log_warning, start_log

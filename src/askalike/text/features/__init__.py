@@ -1,6 +1,6 @@
 """Features: texts as token ids for networks, one file per kind. A network specifies the kind that it reads."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.core.errors import InputError
 from askalike.core.types import RESERVED as RESERVED
-from askalike.core.types import Answer, Markup, Question
+from askalike.core.types import Answer, Question
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
@@ -108,21 +107,3 @@ class RaggedArray:
 def make_analyzer(settings: TextSettings) -> Analyzer:
     """Return the analyzer for the settings."""
     return Analyzer(AnalyzerSettings(**{key: getattr(settings, key) for key in AnalyzerSettings.model_fields}))
-
-
-def require_text(text: object) -> None:
-    """Raise InputError for a value that is neither a question nor an answer, such as a string."""
-    if not isinstance(text, Question | Answer):
-        raise InputError(f"{text!r:.60}: expected a Question or an Answer; for strings call askalike.encode_texts")
-
-
-def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]) -> list[str]:
-    """Return the plain texts of a question's chosen fields, the title first, or of an answer's body.
-
-    Raises InputError for any other value.
-    """
-    require_text(text)
-    if isinstance(text, Answer):
-        return [to_plain(text.body, text.markup)]
-    title = [to_plain(text.title, "text")] if fields != "body" else []
-    return [*title, to_plain(text.body, text.markup)] if fields != "title" and text.body else title

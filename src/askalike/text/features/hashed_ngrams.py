@@ -1,11 +1,17 @@
-"""Texts as rows for the static encoder: subwords, hashed words and hashed pairs of words."""
+"""Texts as the rows that a static encoder adds up: subwords, hashed words, and hashed pairs of adjacent words.
+
+Rows 0 … subwords − 1 are the tokenizer's subwords; the rows of words follow, then those of pairs.
+"""
 
 import shutil
+import threading
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +21,47 @@ from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.types import RESERVED
-from askalike.text.clean import CodeRule, plain_text
-from askalike.text.features import RaggedArray, Text, plain_fields
-from askalike.text.hashed_ngrams import NgramLookup, RowCounts
-from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.text.words import WORD
+from askalike.native.compiled import Matrix, compiled, inlined
+from askalike.text.clean import CodeRule, plain_fields, plain_text
+from askalike.text.features import RaggedArray, Text
+from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
+from askalike.text.tokens import Tokens, TokenTable, as_array, number_distinct
+from askalike.text.vocabulary import Bpe, find_packaged_vectors
+from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
+Array = NDArray[Any]
+MAX_CACHED_WORDS = 1 << 20
+EXPONENT_GAP = np.float32(2.0**112)
+"""Factor for the different exponent biases of float32 and float16."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """The numbers of rows for subwords, hashed words and hashed pairs; 0 leaves a kind out."""
+
+    subwords: int
+    words: int = 0
+    bigrams: int = 0
+
+    @property
+    def total(self) -> int:
+        """The total number of rows."""
+        return self.subwords + self.words + self.bigrams
+
+
+class KnownWords(NamedTuple):
+    """The distinct words of some texts, split at white space, and their positions."""
+
+    words: Sequence[str]
+    forms: NDArray[np.int64]
+    """A number for each word, equal for words that differ only in case and surrounding punctuation."""
+    rows: NDArray[np.int32]
+    """The concatenated rows of all words, and the start of each word's rows (one offset more than words)."""
+    offsets: NDArray[np.int64]
+    tokens: Tokens
+    """The positions of the words in the texts; a word's number is its index in `words`."""
 
 
 class PlainTextSettings(Settings):
@@ -130,3 +169,222 @@ class HashedNgramFeatures:
         self._total_texts += len(plain)
         if self.settings.words:
             self._word_counts.update(word for text in plain for word in WORD.findall(text.lower()))
+
+
+class NgramLookup:
+    """Looks up the rows of texts. It caches words, since words repeat; a lock makes it thread-safe."""
+
+    def __init__(
+        self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False, skips_function_words: bool = False
+    ) -> None:
+        """skips_function_words: function words have no rows in texts of other languages than English that have a list.
+
+        A text is in the language with the most function words in it, English if there are as many of it. A text of
+        function words alone keeps them.
+        """
+        self.row_counts = row_counts
+        self._bpe = bpe
+        self._lower_case, self._skips_function_words = lower_case, skips_function_words
+        self._lock = threading.Lock()
+        self._clear_cache()
+
+    def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return the concatenated rows of all texts, and the start of each text's (one offset more than texts)."""
+        with self._lock:
+            cache, tokens, skipped = self._read(texts)
+            kept = ~skipped
+            ends = np.concatenate(([0], np.cumsum(kept)))[tokens.ends]
+            return self._find_rows(cache, tokens.numbers[kept], ends)
+
+    def look_up_words(self, texts: Sequence[str]) -> KnownWords:
+        """Return the distinct words of texts, each with the rows that it has as a separate text.
+
+        A word that is skipped in some texts and not in others is listed twice, once without rows.
+        """
+        with self._lock:
+            cache, tokens, skipped = self._read(texts)
+            keys = 2 * tokens.numbers + skipped
+            distinct, places = number_distinct(keys)
+            numbers, kept = distinct >> 1, distinct & 1 == 0
+            rows, offsets = self._find_rows(cache, numbers[kept], np.concatenate(([0], np.cumsum(kept))))
+            words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
+            return KnownWords(words, as_array(cache.forms)[numbers], rows, offsets, tokens._replace(numbers=places))
+
+    def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
+        """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
+        if len(self._cache.table) > MAX_CACHED_WORDS:
+            self._clear_cache()
+        cache = self._cache
+        tokens = cache.table.number(texts)
+        skipped = np.zeros(len(tokens.numbers), np.bool_)
+        if self._skips_function_words:
+            _mark_function_words(tokens.numbers, tokens.ends, as_array(cache.function_languages), skipped)
+        return cache, tokens, skipped
+
+    def _find_rows(
+        self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
+        most = _count_rows(tokens, subword_ends, word_ends)
+        rows, offsets = np.empty(most, np.int32), np.empty(len(ends), np.int64)
+        _make_rows(
+            tokens, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
+            counts.subwords, counts.words, counts.bigrams, rows, offsets,
+        )  # fmt: skip
+        return rows[: offsets[-1]], offsets
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the arguments for pickling, without the cached words."""
+        return type(self), (self.row_counts, self._bpe, self._lower_case, self._skips_function_words)
+
+    def word_row(self, word: str) -> int:
+        """Return the row of a lower-case word, if there are rows for words."""
+        return self.row_counts.subwords + hash_word(word) % self.row_counts.words
+
+    def _clear_cache(self) -> None:
+        counts = self.row_counts
+        has_words = bool(counts.words or counts.bigrams)
+        self._cache = _NgramCache(self._bpe if counts.subwords else None, has_words, self._lower_case)
+
+
+class _NgramCache:
+    """Numbers words split at white space; caches each one's form and subwords, and its parts if words have rows."""
+
+    def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
+        self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
+        self.table = TokenTable(self._learn)
+        self.forms = array("q")
+        self.function_languages = array("B")
+        """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
+        self.subwords, self.subword_ends = array("i"), array("q", [0])
+        self.words, self.word_ends = array("Q"), array("q", [0])
+
+    def _learn(self, token: str) -> None:
+        form = find_form(token).folded
+        self.forms.append(hash(form))
+        self.function_languages.append(_find_function_languages(form))
+        if self._lower_case:
+            token = token.lower()
+        if self._bpe is not None:
+            self.subwords.extend(self._bpe.encode(token))
+        self.subword_ends.append(len(self.subwords))
+        if self._has_words:
+            self.words.extend(map(hash_word, WORD.findall(token.lower())))
+        self.word_ends.append(len(self.words))
+
+
+def _find_function_languages(form: str) -> int:
+    """Return the languages in which every word of a token is a function word, as bits."""
+    words = WORD.findall(form)
+    languages = [words and all(word in stop_words(code) for word in words) for code in STOP_WORD_LANGUAGES]
+    return sum(1 << n for n, is_function in enumerate(languages) if is_function)
+
+
+@compiled()
+def _mark_function_words(
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], languages: NDArray[np.uint8], skipped: NDArray[np.bool_]
+) -> None:
+    """Mark the function words of each text that is not in English, unless it has no other words."""
+    for text in range(len(ends) - 1):
+        best = most = 0
+        for language in range(8):
+            count = 0
+            for i in range(ends[text], ends[text + 1]):
+                count += (languages[tokens[i]] >> language) & 1
+            if count > most:
+                best, most = language, count
+        if best and most < ends[text + 1] - ends[text]:
+            for i in range(ends[text], ends[text + 1]):
+                skipped[i] = (languages[tokens[i]] >> best) & 1 == 1
+
+
+@compiled()
+def _count_rows(tokens: NDArray[np.int64], subword_ends: NDArray[np.int64], word_ends: NDArray[np.int64]) -> int:
+    """Return the number of the tokens' subwords and, at most, of the rows of their words and pairs of words."""
+    count = 0
+    for i in range(len(tokens)):
+        count += subword_ends[tokens[i] + 1] - subword_ends[tokens[i]]
+        count += 2 * (word_ends[tokens[i] + 1] - word_ends[tokens[i]])
+    return count
+
+
+@compiled()
+def _make_rows(
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
+    word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
+    rows: NDArray[np.int32], offsets: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the concatenated rows of all texts, and the start of each text's rows."""
+    n = 0
+    offsets[0] = 0
+    for text in range(len(ends) - 1):
+        last = np.uint64(0)
+        for i in range(ends[text], ends[text + 1]):
+            token = tokens[i]
+            for s in range(subword_ends[token], subword_ends[token + 1]):
+                rows[n] = subwords[s]
+                n += 1
+            for w in range(word_ends[token], word_ends[token + 1]):
+                word = words[w]
+                if n_words:
+                    rows[n] = n_subwords + np.int64(word % np.uint64(n_words))
+                    n += 1
+                if n_bigrams and last:
+                    pair = (last * np.uint64(0x9E3779B97F4A7C15)) ^ word
+                    pair = (pair ^ (pair >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+                    rows[n] = n_subwords + n_words + np.int64((pair >> np.uint64(8)) % np.uint64(n_bigrams))
+                    n += 1
+                last = word
+        offsets[text + 1] = n
+
+
+def sum_weighted_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Array, weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weighted sum of each text's rows, added in order: float32 (texts, dim).
+
+    vectors: float16 or float32 (all rows, dim). 16-bit vectors are converted row by row: converting all of them takes
+    longer than a search.
+    """
+    sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
+    if vectors.dtype == np.float16:
+        _add_weighted_half_rows(rows, offsets, vectors.view(np.uint16), weights, sums)
+    else:
+        _add_weighted_rows(rows, offsets, vectors, weights, sums)
+    return sums
+
+
+@compiled()
+def _add_weighted_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.float32], weights: NDArray[np.float32],
+    sums: Matrix[np.float32],
+) -> None:  # fmt: skip
+    for text in range(len(offsets) - 1):
+        total = sums[text]
+        for i in range(offsets[text], offsets[text + 1]):
+            weight = weights[rows[i]]
+            vector = vectors[rows[i]]
+            for j in range(len(total)):
+                total[j] += weight * vector[j]
+
+
+@compiled()
+def _add_weighted_half_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.uint16], weights: NDArray[np.float32],
+    sums: Matrix[np.float32],
+) -> None:  # fmt: skip
+    for text in range(len(offsets) - 1):
+        total = sums[text]
+        for i in range(offsets[text], offsets[text + 1]):
+            weight = weights[rows[i]]
+            vector = vectors[rows[i]]
+            for j in range(len(total)):
+                total[j] += weight * _widen(vector[j])
+
+
+@inlined()
+def _widen(half: int) -> np.float32:
+    """Return the value of the 16 bits of a finite float16: as the bits of a float32, scaled by EXPONENT_GAP."""
+    bits = np.uint32(half)
+    moved = ((bits & np.uint32(0x7FFF)) << np.uint32(13)) | ((bits & np.uint32(0x8000)) << np.uint32(16))
+    return np.uint32(moved).view(np.float32) * EXPONENT_GAP

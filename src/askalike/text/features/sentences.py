@@ -11,7 +11,7 @@ from pydantic import Field
 
 from askalike.text.features import FeatureArrays, RaggedArray, Text
 from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.text.sentences import split_sentences
+from askalike.text.passages import split_sentences
 
 
 class SentenceSettings(WordSettings):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.types import RESERVED
-from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer, plain_fields
+from askalike.text.clean import plain_fields
+from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer
 from askalike.text.vocabulary import Vocabulary
 from askalike.text.words import Tokenizer, hash_word
 

@@ -11,9 +11,9 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import find_model
-from askalike.text.clean import plain_text
-from askalike.text.features import RaggedArray, Text, plain_fields
-from askalike.text.subwords import open_tokenizer
+from askalike.text.clean import plain_fields, plain_text
+from askalike.text.features import RaggedArray, Text
+from askalike.text.vocabulary import open_tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer, plain_fields
+from askalike.text.clean import plain_fields
+from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer
 from askalike.text.vocabulary import Vocabulary
 
 VOCABULARY_FILE = "vocabulary.txt"

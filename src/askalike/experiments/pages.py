@@ -1,4 +1,6 @@
-"""Matplotlib figures in one style: inline SVG, and SVG and PDF files. The same data gives the same bytes."""
+"""Pages from templates: one HTML file each, with inline style and script, and all text escaped; and their figures.
+
+Matplotlib figures have one style: inline SVG, and SVG and PDF files. The same data gives the same bytes."""
 
 import importlib.util
 import io
@@ -6,16 +8,59 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+def render(template: str, **values: Any) -> str:
+    """Return the page that a template renders from the values."""
+    return _environment().get_template(template).render(values)
+
+
+def write_file(path: Path, content: str | bytes) -> Path:
+    """Write a file atomically. Raises InputError if it cannot be written."""
+    try:
+        write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"plain": format_plain, "counted": format_count}
+    return environment
+
+
+def format_plain(value: Any) -> str:
+    """Return a value of provenance or settings as plain text."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {format_plain(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(format_plain, value))
+    return f"{value:.1f}" if isinstance(value, float) and abs(value) >= 10 else str(value)
+
 
 NO_FIGURES = "no figures: matplotlib is not installed; pip install 'askalike[plots]'"
 N_COLOURS = 8

@@ -1,1 +1,0 @@
-"""Exports an archive as files for other tools: BEIR and CSV."""
