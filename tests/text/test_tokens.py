@@ -22,7 +22,7 @@ def spell(table: TokenTable, texts: list[str]) -> list[list[tuple[str, int]]]:
 
 def test_token_table_numbers_tokens_with_their_starts():
     learned: list[str] = []
-    found = spell(TokenTable(learned.append), TEXTS)
+    found = spell(TokenTable(learned.extend), TEXTS)
     assert found[0] == [("boil", 0), ("an", 5), ("egg", 8)]
     assert found[1] == []
     assert found[2] == [("an", 2), ("egg", 5)]
