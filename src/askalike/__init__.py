@@ -27,9 +27,8 @@ if TYPE_CHECKING:
         SettingsError,
         TrainingError,
     )
-    from askalike.core.filters import Filter
+    from askalike.core.filters import AllowedDocs, Filter
     from askalike.core.types import (
-        AllowedDocs,
         Answer,
         Collection,
         Contribution,
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, read_queries
-    from askalike.search.answering.reply import Reply
+    from askalike.search.answering.replies import Reply
     from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -93,9 +92,9 @@ _NAMES = {
     "calibration.calibrate": ("calibrate",),
     "core.config": ("Settings", "validate_settings"),
     "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
-    "core.filters": ("Filter",),
+    "core.filters": ("AllowedDocs", "Filter"),
     "core.types": (
-        "AllowedDocs", "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
+        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
         "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
         "VectorPart", "Vectors",
     ),
@@ -115,7 +114,7 @@ _NAMES = {
     "learning.networks": ("Network",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
-    "search.answering.reply": ("Reply",),
+    "search.answering.replies": ("Reply",),
     "search.engine": ("LocalEngine", "SearchRequest", "SearchResult"),
     "search.retriever": ("Retriever",),
     "service.processes.supervisor": ("supervise:serve",),

@@ -101,6 +101,8 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
         ),
         ("search --kk 3", "askalike: no such option: --kk; see: askalike search --help\n"),
         ("search DIR", "askalike: missing argument 'TEXT'; see: askalike search --help\n"),
+        ("search DIR x -k abc", "askalike: invalid value for '-k': 'abc': expected a whole number; see: askalike"),
+        ("import . -o x", "askalike: .: expected a reader before the file, as in: askalike import table . -o DIR\n"),
         (
             "import table faq.csv",
             "askalike: missing option '--output' / '-o' (env var: 'ASKALIKE_DIR'); see: askalike import table --help\n",

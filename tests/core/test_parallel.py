@@ -11,8 +11,7 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
-from askalike.core.own_processes import WorkerError
-from askalike.core.parallel import map_pieces, use_workers
+from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment

@@ -17,6 +17,7 @@ from askalike.encoders import build, find_package
 from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
+from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding import announce_encoding, read_encoding, record_encoding
@@ -200,11 +201,20 @@ def test_a_full_title_is_always_first_in_a_trial(table, at_hand):
     assert words.rephrasings is None
 
 
+def test_a_trial_asks_rephrasings_of_every_place(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        titles = [("rice", "How do I cook rice?"), ("bike", "My bike was stolen at night")]
+        archive.upsert([Question(id, title, rephrasings=(title, "zzz")) for id, title in titles])
+        [words] = try_encoders(archive, [])
+    assert words.rephrasings == 0.5  # the first of one question, the second of the other
+
+
 def test_list_tries_what_is_installed(table, at_hand):
     archive, _ = import_table(table)
     listed = askalike("encoder", "list", archive)
     assert "words and minilm_l6" in listed.stdout
     assert "no: pip install 'askalike[multilingual]'" in listed.stdout
+    assert NAME in ArchiveEncoders(archive).names()  # a service encodes with it, too
     assert "askalike encoder list DIR" in askalike("encoder", "list").stderr
     refused = askalike("encoder", "use", archive, "e5_small")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from askalike.core.types import AllowedDocs, VectorPart, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import VectorPart, Vectors
 from askalike.index import writing
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.codes import BLOCK, GROUP, multiply_codes, pack_levels

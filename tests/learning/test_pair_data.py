@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question, Split
 from askalike.labels.learned import unlearned_splits
 from askalike.learning.pair_data import collect_training_data, read_irrelevant_judgements

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import askalike
 from askalike import rankers
 from askalike.core.errors import IndexBusyError
 from askalike.core.types import Link, Question
@@ -41,6 +42,15 @@ def test_it_waits_for_another_writer(archive):
     ranker = rankers.open_current(rankers.create("tfidf"), archive.view())
     assert not writer.is_alive() or writer.join() is None
     assert rankers.rank(ranker, {"x": Question("x", "new one")}, 1)["x"][0].id == "new"
+
+
+def test_a_first_search_waits_for_another_one_that_builds_the_index(archive):
+    [index] = rankers.create("tfidf").indexes(archive.view())
+    busy = index.lock_files()
+    busy.__enter__()
+    threading.Timer(0.5, busy.__exit__, (None, None, None)).start()
+    with askalike.load(archive.path, "tfidf") as engine:
+        assert engine.search("bicycle number 7", k=1)[0].id == "q7"
 
 
 def test_promotion_is_not_stopped_by_a_writer(archive):

@@ -92,7 +92,7 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
 
 
 class Letters:
-    """Adds up words whose vectors say how often each letter stands in them; counts the texts that it was asked for."""
+    """Adds up words whose vectors say how often each letter or dash stands in them; counts the texts read."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -102,7 +102,7 @@ class Letters:
 
     def words(self, texts: list[str]) -> TextWords:
         self.asked += len(texts)
-        alphabet = "abcdefghijklmnopqrstuvwxyz"
+        alphabet = "abcdefghijklmnopqrstuvwxyz-"
         words = [text.split() for text in texts]
         counts = [[word.lower().count(letter) for letter in alphabet] for own in words for word in own]
         return TextWords.in_context(words, np.array(counts, np.float32))
@@ -123,6 +123,10 @@ def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
     total = words.vectors[words.ends[1] :].sum(axis=0)
     assert compared.sum(0).tolist() == total.tolist()
     np.testing.assert_allclose(compared.products[0], words.vectors[:4] @ total)
+
+
+def test_a_dash_is_no_words_nearest():
+    assert WordComparison(Letters(), "a-", [{"title": "- b"}]).nearest() == [[None]]
 
 
 def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():

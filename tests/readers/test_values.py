@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.core.clock import parse_utc
 from askalike.core.types import Place, Question, RejectedRow
+from askalike.core.values import parse_utc
 from askalike.readers import SourceFiles, parse_rows
 from askalike.readers._values import derive_id, split_cell
 from askalike.readers._xml import read_elements

@@ -29,7 +29,8 @@ def test_every_response_has_an_id(service: Service) -> None:
         ("GET", "/v1/nope/similar?title=x", 404, "there are: riverside"),
         ("GET", "/v1/..%2f..%2fetc/similar?title=x", 404, ""),
         ("GET", "/v1/%00/similar", 404, "no archive"),
-        ("DELETE", SIMILAR, 405, "Method Not Allowed"),
+        ("GET", "/v1/riverside/nowhere", 404, "/docs"),
+        ("DELETE", SIMILAR, 405, "expected GET, POST"),
     ],
 )
 def test_addresses_that_do_not_exist(service: Service, method: str, path: str, status: int, detail: str) -> None:

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from askalike.core import clock
-from askalike.core.clock import now
 from askalike.core.errors import InputError
 from askalike.core.types import Link, Question
+from askalike.core.values import now
 from askalike.labels.training_pairs import training_pairs
 from askalike.readers import import_archive
 from askalike.store import candidate_pairs as proposals
@@ -178,7 +177,7 @@ def test_nothing_is_stored_for_0_days(tmp_path):
 
 def test_a_clock_that_jumps_deletes_only_what_is_older_by_then(tmp_path, monkeypatch):
     moment = datetime(2026, 1, 1, tzinfo=UTC)
-    monkeypatch.setattr(clock, "datetime", SimpleNamespace(now=lambda zone: moment))
+    monkeypatch.setattr("askalike.core.values.datetime", SimpleNamespace(now=lambda zone: moment))
     with Archive.create(tmp_path / "a") as archive:
         logged(archive)
         moment = datetime(2025, 1, 1, tzinfo=UTC)  # set back: nothing is old

@@ -11,7 +11,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
 from askalike.health import run_checks
@@ -188,6 +188,12 @@ def test_an_unknown_model_is_one_line(archive, hub):
     with pytest.raises(InputError, match="nobody/nothing: could not be fetched") as error:
         adopt_encoder(archive, "nobody/nothing", download=True)
     assert "\n" not in str(error.value)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(archive, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")  # nothing listens there
+    with pytest.raises(InputError, match="could not be fetched .*; check the name and the network"):
+        adopt_encoder(archive, HUB_NAME, download=True)
 
 
 def test_import_takes_an_encoder(tmp_path, model):

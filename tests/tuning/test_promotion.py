@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Link, Question
 from askalike.labels.splits import load_split
 from askalike.store import deployments as serving

@@ -36,9 +36,9 @@ from askalike.calibration.thresholds import (
     measure_thresholds,
     trace_abstention,
 )
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Floats, Progress, Qrels, Question, Run, Split
+from askalike.core.values import format_count
 from askalike.rankers import Ranker
 from askalike.store import Archive
 

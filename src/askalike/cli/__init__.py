@@ -220,6 +220,11 @@ def _exit_with_error(message: str) -> NoReturn:
 def _format_usage_error(error: Any) -> str:
     """Return what is wrong with the command line and where to find help; empty if the help was shown instead."""
     problem = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
+    if errors := getattr(error.__cause__, "errors", None):  # pydantic's, which is imported only then
+        from askalike.core.config import describe_expected
+
+        wrong = errors()[0]
+        problem = problem.replace(wrong["msg"], f"{wrong['input']!r}: {describe_expected(wrong)}")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "askalike"
     return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

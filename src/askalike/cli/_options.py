@@ -10,13 +10,10 @@ from typer import Argument, BadParameter, Option
 from askalike import rankers
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark
-from askalike.core.addresses import parse_url
-from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
-from askalike.core.filters import Filter
-from askalike.core.states import LEFT_OUT, parse_left_out
-from askalike.core.values import FIELDS, check_fields, parse_tag
+from askalike.core.filters import LEFT_OUT, Filter, parse_left_out
+from askalike.core.values import FIELDS, check_fields, parse_limit, parse_tag, parse_url
 from askalike.rankers import Ranker
 from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive

@@ -7,9 +7,9 @@ from typing import Any
 from rich.text import Text
 
 from askalike.core import registry
-from askalike.core.counts import format_count
 from askalike.core.types import Explanation, SearchHit
-from askalike.search.answering.reply import AnswerSource, Reply
+from askalike.core.values import format_count
+from askalike.search.answering.replies import AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
 from askalike.text.passages import extract_snippet, find_formulas

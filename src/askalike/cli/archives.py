@@ -15,12 +15,9 @@ from typer import Argument, Option
 import askalike.cli._options as options
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
-from askalike.core.addresses import parse_url
-from askalike.core.clock import parse_limit
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
-from askalike.core.values import parse_encoding, parse_ids, parse_language
+from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
 from askalike.export import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
 from askalike.search import interim
@@ -96,6 +93,8 @@ def _check_reader(name: str, known: Sequence[str]) -> None:
     """Raise SettingsError for an unknown reader, and suggest the one that is probably meant."""
     if name.replace("_", "-") in known:
         return
+    if Path(name).exists():
+        raise SettingsError(f"{name}: expected a reader before the file, as in: askalike import table {name} -o DIR")
     meant = "table" if name in TABLE_FORMATS else next(iter(get_close_matches(name, known, 1)), None)
     guess = f" (did you mean {meant}?)" if meant else ""
     raise SettingsError(f"no reader is called {name!r}{guess}; there are: {', '.join(known)}")

@@ -28,9 +28,9 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
+from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.measuring import describe_choice

@@ -11,7 +11,7 @@ from typer import Argument, Option, Typer
 
 import askalike.cli._options as options
 from askalike.cli._output import open_console, plain_table, print_remark, to_json
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder

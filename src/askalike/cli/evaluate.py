@@ -19,11 +19,10 @@ from askalike.cli._output import (
     progress_bar,
     to_json,
 )
-from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
@@ -86,7 +85,7 @@ def evaluate_command(
     ```
     """
     from askalike.experiments.answer_measures import measure_support
-    from askalike.search.answering.chat_endpoint import named_endpoint
+    from askalike.search.answering.grounded import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
     if run and qrels:

@@ -12,7 +12,7 @@ from typer import Exit, Option
 
 import askalike.cli._options as options
 from askalike.cli._output import open_console, plain_table, progress_tracker, to_json
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 from askalike.health import require_check, run_checks
 from askalike.health.findings import Finding
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics

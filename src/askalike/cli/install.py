@@ -14,9 +14,9 @@ from rich.markup import escape
 from typer import Argument, Exit, Option
 
 from askalike.cli._output import open_console, progress_bar
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import map_pieces, use_workers
+from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.native.ahead import find_modules, store_code
 from askalike.native.compiled import CACHE_VARIABLE

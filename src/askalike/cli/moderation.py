@@ -10,9 +10,9 @@ from typer import Argument, Option
 import askalike.cli._options as options
 from askalike.cli._output import format_proportion, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_count
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap

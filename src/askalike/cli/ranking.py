@@ -12,8 +12,8 @@ import askalike.cli._options as options
 from askalike import rankers
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark, progress_bar, to_json
-from askalike.core.counts import format_count
 from askalike.core.filters import Filter
+from askalike.core.values import format_count
 from askalike.evaluation.trec import write_run
 from askalike.experiments.pages import NO_FIGURES, can_plot
 from askalike.labels.splits import identify_queries, load_split

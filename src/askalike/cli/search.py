@@ -19,14 +19,12 @@ from askalike.cli._results import (
     reply_as_json,
     reply_lines,
 )
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
 from askalike.core.parallel import use_workers
 from askalike.core.types import Question
-from askalike.core.values import parse_memory
-from askalike.search.answering.replies import DEFAULT_SURE
-from askalike.search.answering.reply import Reply
+from askalike.core.values import format_count, parse_memory
+from askalike.search.answering.replies import DEFAULT_SURE, Reply
 from askalike.store import Archive
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -172,8 +170,7 @@ def answer_command(
     askalike answer DIR "Can I return a book late?" --mode auto --json
     ```
     """
-    from askalike.search.answering.chat_endpoint import named_endpoint
-    from askalike.search.answering.grounded import write_grounded
+    from askalike.search.answering.grounded import named_endpoint, write_grounded
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened

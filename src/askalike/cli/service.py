@@ -10,10 +10,9 @@ from typer import Argument, Option, Typer
 import askalike.cli._options as options
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark, to_json
-from askalike.core.addresses import parse_origin
 from askalike.core.config import validate_settings
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.core.values import format_count, parse_origin
 from askalike.service import REQUIRED_MODULES, require_extra
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive

@@ -11,8 +11,8 @@ from typer import Option
 import askalike.cli._options as options
 from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli._output import format_settings, print_remark, to_json
-from askalike.core.counts import format_count
 from askalike.core.parallel import use_workers
+from askalike.core.values import format_count
 from askalike.experiments.grid_search import SEED
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive

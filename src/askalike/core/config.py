@@ -9,9 +9,8 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError, UnknownSettingError
-from askalike.core.values import check_fields
+from askalike.core.values import check_fields, parse_limit
 
 Tables = Mapping[str, Mapping[str, Any]]
 """The tables of a TOML file: table → key → value."""
@@ -101,16 +100,15 @@ def _describe_error(model: type[Settings], error: Any) -> str:
         shown = f"={error['input']!r}" if isinstance(error["input"], str) else ""
         return f"{path}{shown}: {error['ctx']['error']}"
     shown = f"={error['input']!r}" if isinstance(error["input"], str | int | float) else ""
-    return f"{path}{shown}: {_describe_expected(path, error)}"
+    expected = describe_expected(error)
+    is_table = expected == "expected a list" and isinstance(error["input"], Mapping)
+    return f"{path}{shown}: {expected}" + (f"; a list of tables is written [[{path}]]" if is_table else "")
 
 
-def _describe_expected(path: str, error: Any) -> str:
-    if error["type"] not in EXPECTED:
-        return str(error["msg"])
-    expected = EXPECTED[error["type"]].format(**error.get("ctx", {}))
-    if expected == "a list" and isinstance(error["input"], Mapping):
-        expected += f"; a list of tables is written [[{path}]]"
-    return f"expected {expected}"
+def describe_expected(error: Any) -> str:
+    """Return what one of pydantic's errors says was expected, in askalike's words where it has some."""
+    expected = EXPECTED.get(error["type"])
+    return f"expected {expected.format(**error.get('ctx', {}))}" if expected else str(error["msg"])
 
 
 def format_path(parts: Sequence[str | int]) -> str:

@@ -1,12 +1,29 @@
-"""Conditions on the hits of a search: tags, dates and states."""
+"""Conditions on the hits of a search: tags, dates and states; and the documents that satisfy them."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
-from askalike.core.clock import parse_limit
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.core.errors import SettingsError
-from askalike.core.states import LeftOut, State, parse_left_out
-from askalike.core.values import parse_tag
+from askalike.core.iteration import lazy_property
+from askalike.core.types import MARKS, Mark, State
+from askalike.core.values import parse_limit, parse_tag
+
+LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
+"""The states that a filter can leave out."""
+LEFT_OUT: Final[tuple[LeftOut, ...]] = get_args(LeftOut)
+MARK_BY_WORD: Final[dict[str, Mark | None]] = {
+    **dict.fromkeys(("answered", "solved", "resolved", "fixed", "completed", "done"), "answered"),
+    **dict.fromkeys(("closed", "rejected", "wontfix", "not planned", "not_planned", "invalid"), "closed"),
+    **dict.fromkeys(("locked", "archived", "protected"), "locked"),
+    **dict.fromkeys(("outdated", "obsolete", "deprecated", "superseded"), "outdated"),
+    **dict.fromkeys(("", "open", "available", "active", "published", "unanswered", "duplicate"), None),
+}
+"""Word in a column of states → the mark; None for `duplicate` and the like, which are links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +77,35 @@ class Filter:
         if "unanswered" in self.without and "answered" not in states:
             return False
         return set(self.tags) <= set(tags) and set(self.without).isdisjoint(states)
+
+
+class AllowedDocs:
+    """The documents that a search may find. An index that stores tags and dates applies the filter itself.
+
+    find_docids: returns their docids, int64 (n), ascending. filter: the condition on them; None if only docids count.
+    """
+
+    def __init__(self, find_docids: Callable[[], NDArray[np.int64]], filter: Filter | None = None) -> None:
+        self._find_docids, self.filter = find_docids, filter
+
+    @lazy_property
+    def docids(self) -> NDArray[np.int64]:
+        """Their docids, int64 (n), ascending."""
+        return self._find_docids()
+
+
+def parse_left_out(text: str) -> LeftOut:
+    """Return the name of a state that a filter can leave out. Raises ValueError."""
+    for name in LEFT_OUT:
+        if text.strip().lower() == name:
+            return name
+    raise ValueError(f"{text!r}: expected {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]}")
+
+
+def parse_marks(text: str) -> tuple[Mark, ...]:
+    """Return the marks of the words in a cell, such as `solved, locked`. Raises ValueError for an unknown word."""
+    words = [word.strip().lower() for word in re.split(r"[,;|]", text)]
+    if unknown := [word for word in words if word not in MARK_BY_WORD]:
+        raise ValueError(f"state {unknown[0]!r}: expected open, {', '.join(MARKS)}, or words for them such as solved")
+    found = {MARK_BY_WORD[word] for word in words}
+    return tuple(mark for mark in MARKS if mark in found)

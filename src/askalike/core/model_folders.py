@@ -1,8 +1,11 @@
-"""Finds pre-trained models on this machine: in a folder, or inside an installed package."""
+"""Pre-trained models on this machine, in a folder or an installed package; the labels that a model has learned."""
 
 import importlib.util
+import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from askalike.core.errors import SettingsError
 
@@ -11,6 +14,7 @@ MODULES_FILE = "modules.json"
 CONFIG_FILE = "config.json"
 """A file in the folder of every cross-encoder."""
 EXPECTED_MODEL = "a sentence-transformers model on this machine, as FOLDER or PACKAGE; nothing is downloaded"
+LEARNED_FILE = "learned.json"
 
 
 def find_model(model: str, setting: str) -> Path:
@@ -47,3 +51,31 @@ def _package_folders(name: str) -> list[Path]:
 def _folders_with(file: str, places: Iterable[Path]) -> list[Path]:
     """Return the folders at or below these that contain a file, the shallowest first."""
     return sorted((found.parent for place in places for found in place.rglob(file)), key=lambda path: len(path.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedLabels:
+    """The ids of the questions whose duplicates or answers a model was trained on."""
+
+    duplicates: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.duplicates or self.answers)
+
+    def __or__(self, other: "LearnedLabels") -> "LearnedLabels":
+        return LearnedLabels(self.duplicates | other.duplicates, self.answers | other.answers)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the training labels of the model in a folder; none if it has no file of them."""
+        path = folder / LEARNED_FILE
+        if not path.exists():
+            return cls()
+        ids = json.loads(path.read_text(encoding="utf-8"))
+        return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]))
+
+    def write(self, folder: Path) -> None:
+        """Write the file for `read`."""
+        ids = {"duplicates": sorted(self.duplicates), "answers": sorted(self.answers)}
+        (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")

@@ -1,13 +1,17 @@
-"""Parsers of user input, one function per kind of value, for the command line, HTTP, TOML and Python.
+"""Values as people write and read them: one parser for each kind, for the command line, HTTP, TOML and Python.
 
-Each returns the value, or raises ValueError with what was expected. Dates are in `clock`.
+A parser returns the value, or raises ValueError with what was expected. Points in time are ISO 8601 in UTC, as askalike
+stores them. `format_count` gives messages their counts with nouns.
 """
 
 import codecs
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
 """Prefixes of cells that a spreadsheet runs as formulas; full-width signs are the same to some of them."""
@@ -24,6 +28,15 @@ ISO_639_1 = frozenset(_CODES.split())
 
 FIELDS = ("title", "body", "text", "answer")
 """The fields of a question that can be searched; text is its title and body as one text, answer the accepted one."""
+Precision = Literal["seconds", "milliseconds"]
+UNITS_PER_SECOND = {9: 1, 10: 1, 12: 1000, 13: 1000}
+"""Number of digits of a time since 1970 → its units per second (1: seconds, 1000: milliseconds)."""
+DATE_HINT = "expected a date such as 2014-01-21T20:26:05 or 2014-01-21"
+PARTIAL_DATE = re.compile(r"\d{4}(-\d\d){0,2}")
+ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
+"""An origin as browsers send it: without a path, in lower case."""
+SIBILANTS = ("s", "x", "ch", "sh")
+CONSONANT_Y = tuple(f"{consonant}y" for consonant in "bcdfghjklmnpqrstvwxz")
 
 
 def parse_language(text: str) -> str:
@@ -91,3 +104,79 @@ def parse_memory(text: str) -> int:
 def escape_formula(cell: Any) -> Any:
     """Return the cell of a table, with an apostrophe before it if a spreadsheet would run it."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell
+
+
+def now(precision: Precision = "seconds", *, days_ago: float = 0.0) -> str:
+    """Return the time now, or `days_ago` days ago, as `2026-11-21T09:30:00+00:00`."""
+    return (datetime.now(UTC) - timedelta(days=days_ago)).isoformat(timespec=precision)
+
+
+def parse_utc(text: str | int | float) -> str:
+    """Return a date as ISO 8601 in UTC, to the second and without offset: `2014-01-21T20:26:05`.
+
+    text: ISO 8601, in UTC if it has no offset, or seconds or milliseconds since 1970.
+    Raises ValueError with what was expected.
+    """
+    text = str(text).strip()
+    try:
+        if text.isdecimal() and len(text) in UNITS_PER_SECOND:
+            return datetime.fromtimestamp(int(text) / UNITS_PER_SECOND[len(text)], UTC).isoformat()[:19]
+        date = datetime.fromisoformat(text)
+        return (date.astimezone(UTC) if date.tzinfo else date).isoformat()[:19]
+    except (ValueError, OverflowError):
+        raise ValueError(f"date {text!r}: {DATE_HINT}") from None
+
+
+def parse_first_moment(text: str) -> str:
+    """Return the first moment of a year, a month or a day, or what `parse_utc` returns. Raises ValueError."""
+    date = text.strip()
+    return parse_utc(f"{date}-01-01"[:10] if PARTIAL_DATE.fullmatch(date) else date)
+
+
+def parse_limit(text: str) -> str:
+    """Return the date of a date filter, in a form that sorts correctly with the dates of archives.
+
+    text: a year, a month, a day, or what `parse_utc` takes. A day stands for its first moment. Raises ValueError.
+    """
+    date = text.strip()
+    moment = parse_first_moment(date)
+    return date if PARTIAL_DATE.fullmatch(date) else moment
+
+
+def safe_url(url: str | None) -> str | None:
+    """Return the address if a page may link to it (http or https), else None."""
+    try:
+        return url if url and urlsplit(url).scheme in ("http", "https") else None
+    except ValueError:
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a host name is this machine's own."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def parse_url(text: str) -> str:
+    """Return a web address."""
+    if safe_url(text) is None or "//" not in text:
+        raise ValueError(f"{text!r}: expected an address such as https://example.org")
+    return text
+
+
+def parse_origin(text: str) -> str:
+    """Return the origin of a website."""
+    if not ORIGIN_PATTERN.fullmatch(text):
+        raise ValueError(f"{text!r} is not an origin; expected one such as https://forum.example, without a path")
+    return text
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 query`, `2 queries` and `1,200 votes`. noun: in the singular."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(CONSONANT_Y):
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith(SIBILANTS) else 's'}"

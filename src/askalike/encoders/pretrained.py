@@ -19,8 +19,7 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.model_folders import MODULES_FILE, find_model
+from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules

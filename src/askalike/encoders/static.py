@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from askalike.core import config
 from askalike.core.config import Tables
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
+from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
 from askalike.text.features.hashed_ngrams import (
     TOKENIZER_FILE,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.tables import ResultTable

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Floats
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text

@@ -19,11 +19,11 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.types import Columns, Qrels, Run
+from askalike.core.values import format_count
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.types import Answer, Question, Split
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.experiments.measuring import RankingTask
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
-from askalike.search.answering.chat_endpoint import ChatEndpoint
-from askalike.search.answering.grounded import write_grounded
+from askalike.search.answering.grounded import ChatEndpoint, write_grounded
 from askalike.search.engine import LocalEngine
 
 MARGIN = 10.0

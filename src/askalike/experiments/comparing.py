@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import DocumentKind, Qrels, Question, Run, Split
+from askalike.core.values import format_count
 from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
 from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text

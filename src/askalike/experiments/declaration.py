@@ -21,8 +21,8 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.core.config import DateText, FieldNames, Settings, describe_errors, format_path
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.values import format_count
 from askalike.evaluation.evaluate import get_rule
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name

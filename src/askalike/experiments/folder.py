@@ -17,11 +17,11 @@ from typing import Any
 
 import tomli_w
 
-from askalike.core.clock import now
 from askalike.core.config import format_path
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
+from askalike.core.values import now
 from askalike.store import Archive, content_hash
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")

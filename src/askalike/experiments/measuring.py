@@ -12,7 +12,7 @@ import numpy as np
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import remaining_chunks
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation

@@ -14,9 +14,9 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
+from askalike.core.values import format_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.core.counts import format_count
 from askalike.core.types import Floats
+from askalike.core.values import format_count
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison

@@ -14,7 +14,7 @@ from textwrap import shorten
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by, sample_questions
 from askalike.store.integrity import find_faults, question_in_language

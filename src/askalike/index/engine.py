@@ -12,7 +12,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs, Vectors
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from askalike.core.errors import SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Split, TrainingPair
 from askalike.labels.splits import document_kind, labelled_splits, load_split, restrict_split
 from askalike.store import Archive, Clusters

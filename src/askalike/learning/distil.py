@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
 from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Question
+from askalike.core.values import format_count
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder

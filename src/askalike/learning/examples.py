@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.types import Answer, Run, TrainingPair
+from askalike.core.values import format_count
 from askalike.learning.recipes import NegativesSettings
 from askalike.text.features import FeatureRows, Text
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askalike.core.config import Tables
-from askalike.core.counts import format_count
 from askalike.core.files import replace_folder
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.model_folders import find_model
+from askalike.core.model_folders import LearnedLabels, find_model
+from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
 from askalike.labels.learned import unlearned_splits
 from askalike.learning.recipes import Recipe, format_toml

@@ -15,7 +15,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, Tables, validate_settings
 from askalike.core.errors import NotFittedError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TracedText, VectorContributions, read_model_file
 from askalike.learning.networks import Network, TokenTrace

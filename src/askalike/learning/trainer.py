@@ -18,8 +18,8 @@ from torch import nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
-from askalike.core.counts import format_count
 from askalike.core.errors import TrainingError
+from askalike.core.values import format_count
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.learning.dev import DevSet

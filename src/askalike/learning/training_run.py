@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from askalike.core import registry
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.files import replace_folder
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
+from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import collect_learned

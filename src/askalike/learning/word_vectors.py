@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError, TrainingError
 from askalike.core.files import replace_file
 from askalike.core.types import RESERVED
+from askalike.core.values import format_count
 from askalike.learning.recipes import EmbeddingSettings
 from askalike.text.vocabulary import Bpe, find_packaged_vectors
 

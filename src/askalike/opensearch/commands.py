@@ -10,11 +10,9 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option, Typer
 
 from askalike import rankers
-from askalike.core.addresses import parse_url
 from askalike.core.config import parse_assignments
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.values import FIELDS, check_fields
+from askalike.core.values import FIELDS, check_fields, format_count, parse_url
 from askalike.store import Archive
 
 opensearch_command = Typer(

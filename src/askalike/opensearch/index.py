@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import AllowedDocs
+from askalike.core.filters import AllowedDocs
 from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles
 from askalike.opensearch.connection import Line, OpenSearchConnection
 from askalike.opensearch.state import FORMAT, IndexState, SharedIndex, StoredState

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
 from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows

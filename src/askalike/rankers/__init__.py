@@ -193,16 +193,22 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 def follow(ranker: Ranker, view: View) -> None:
     """Apply the archive's changes to a ranker's indexes, unless they cannot be written now but were committed before.
 
-    Another process may be writing them, or their engine may be read-only. Raises IndexBusyError or ReadOnlyIndexError
-    if nothing is committed yet.
+    Another process may be writing them, or their engine may be read-only. If nothing is committed yet, wait for the
+    other process: raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S, else ReadOnlyIndexError.
     """
-    try:
-        ranker.follow(view)
-    except IndexBusyError as busy:
-        if not busy.searchable:
-            raise
-    except ReadOnlyIndexError:
-        if not all(index.change for index in ranker.indexes(view)):
+    until = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            return ranker.follow(view)
+        except IndexBusyError as busy:
+            if busy.searchable:
+                return None
+            if time.monotonic() > until:
+                raise
+            time.sleep(LOCK_POLL_S)
+        except ReadOnlyIndexError:
+            if all(index.change for index in ranker.indexes(view)):
+                return None
             raise
 
 

@@ -12,7 +12,7 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Progress
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex

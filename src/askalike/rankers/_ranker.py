@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from askalike.core.errors import SettingsError
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Progress
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
-from askalike.core.filters import Filter
-from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
+from askalike.core.filters import AllowedDocs, Filter
+from askalike.core.types import Contribution, Explanation, Question, Run
 from askalike.rankers._searcher import (
     Docids,
     Explanations,

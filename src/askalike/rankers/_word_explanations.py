@@ -93,6 +93,7 @@ class WordComparison:
         count, shape = len(words.words), (len(documents), len(self.query_forms))
         products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
         _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
+        cosines[[not any(map(str.isalnum, word)) for word in words.words]] = 0.0  # a dash is nobody's word
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
         self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)

@@ -11,8 +11,9 @@ from pydantic import Field
 from askalike import rankers
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.types import AllowedDocs, Progress
+from askalike.core.filters import AllowedDocs
+from askalike.core.model_folders import LearnedLabels
+from askalike.core.types import Progress
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (

@@ -15,10 +15,11 @@ from pydantic import AfterValidator, Field
 from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
-from askalike.core.lazy import LazyShares
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import LazyShares
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
+from askalike.core.types import Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter

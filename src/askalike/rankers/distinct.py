@@ -8,7 +8,7 @@ from pydantic import Field
 
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs
+from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import retrieve

@@ -18,10 +18,11 @@ import numpy as np
 from pydantic import Field
 
 from askalike import rankers
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import LazyShares
-from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span
+from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import LazyShares
+from askalike.core.types import Contribution, Explanation, Question, Run, Span
+from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Ranker

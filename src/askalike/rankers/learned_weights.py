@@ -24,7 +24,7 @@ from askalike.core.config import Settings
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
-from askalike.core.learned_labels import LearnedLabels
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of

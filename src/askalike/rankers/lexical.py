@@ -12,8 +12,8 @@ from pydantic import AfterValidator, Field
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
+from askalike.core.filters import AllowedDocs
 from askalike.core.types import (
-    AllowedDocs,
     Answer,
     AnsweredQuestion,
     Contribution,

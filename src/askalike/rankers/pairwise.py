@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.types import AllowedDocs, Answer, Question
+from askalike.core.filters import AllowedDocs
+from askalike.core.model_folders import LearnedLabels
+from askalike.core.types import Answer, Question
 from askalike.rankers._network_explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker, candidates_needed
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Searcher, Texts

@@ -9,10 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike.core import clock
+from askalike.core import values
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Contribution, Explanation
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Contribution, Explanation
 from askalike.index.rows import find_distinct
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Searcher, Texts
@@ -40,7 +41,7 @@ class VotesRanker(Ranker):
     @property
     def trained_until(self) -> str | None:
         """Now: the number of votes at an earlier date is not known."""
-        return clock.now()
+        return values.now()
 
     def open(self, view: View) -> "VotesSearcher":
         return VotesSearcher(self.name, view)

@@ -7,10 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from askalike.core.clock import parse_utc
 from askalike.core.errors import InputError
-from askalike.core.states import MARKS
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, LocatedRecord, Question, Record, RejectedRow
+from askalike.core.types import (
+    MARKS,
+    Answer,
+    EvaluationQuery,
+    Judgement,
+    Link,
+    LocatedRecord,
+    Question,
+    Record,
+    RejectedRow,
+)
+from askalike.core.values import parse_utc
 from askalike.export import MANIFEST_FILE, REPHRASINGS_COLUMN, TITLE_COLUMN, parse_cell
 from askalike.readers._json import PlacedRow, Row, read_json_lines
 from askalike.readers._rows import read_rows

@@ -7,8 +7,8 @@ from pathlib import Path, PureWindowsPath
 
 import py7zr
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
+from askalike.core.values import format_count
 from askalike.readers._source import SourceFiles
 
 MAX_COMPRESSION_RATIO = 100

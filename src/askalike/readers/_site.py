@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from askalike.core.errors import InputError
-from askalike.core.fetching import fetch
 from askalike.core.files import write_atomically
+from askalike.core.network import fetch
 
 MAX_RESPONSE_BYTES = 1 << 26
 MAX_TRIES = 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike.core.clock import parse_utc
+from askalike.core.values import parse_utc
 from askalike.readers._source import FollowUpReader, SourceFiles
 from askalike.store.drafts import LocatedThread, ThreadDraft
 from askalike.text.passages import split_sentences

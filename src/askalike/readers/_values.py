@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
-from askalike.core.clock import parse_utc
+from askalike.core.values import parse_utc
 from askalike.readers._source import SourceFiles
 
 

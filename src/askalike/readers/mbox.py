@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from askalike.core.clock import parse_utc
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
+from askalike.core.values import parse_utc
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import derive_id
 from askalike.text.clean import readable_text

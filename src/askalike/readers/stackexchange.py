@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from askalike.core.clock import parse_utc
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
+from askalike.core.values import parse_utc
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_integer, parse_optional_utc
 from askalike.readers._xml import read_elements

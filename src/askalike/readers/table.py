@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.states import Mark, parse_marks
-from askalike.core.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
+from askalike.core.filters import parse_marks
+from askalike.core.types import Answer, Link, LocatedRecord, Mark, Question, Record, RejectedRow
 from askalike.readers._columns import NUMBERED_COLUMNS, USUAL_COLUMNS, Columns, TableOpener, read_table
 from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, open_table

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from askalike.calibration.calibrate import calibrate, require_shares
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Progress, Question, SearchHit
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker
 from askalike.replay.judging import Judged, RightEstimate, estimate_right

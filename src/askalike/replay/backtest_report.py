@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
+from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.experiments.pages import render

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from askalike import rankers
-from askalike.core.clock import parse_first_moment
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.files import write_atomically
 from askalike.core.types import Columns, Progress, Question, Run
+from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
 from askalike.experiments.measuring import DEFAULT_DEPTH

@@ -14,15 +14,13 @@ from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
-from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
-from askalike.search.answering.replies import answer_question
-from askalike.search.answering.reply import AnswerMode, Reply
+from askalike.search.answering.replies import AnswerMode, Reply, answer_question
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.select import Limits, Selected, lack_hits, select_candidates
+from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 
 MAX_DEPTH_FACTOR = 64

@@ -9,12 +9,17 @@ import numpy as np
 from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
 from askalike.core.filters import Filter
-from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import Floats, Question
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher
 from askalike.store import View
 from askalike.store.filtering import find_originals
 from askalike.text.words import fold_title
+
+ANSWERED_FIRST = 0.05
+"""An open, answered question stands before a closed or unanswered one whose score is higher by at most this share.
+
+Measured: experiments/log/2026-11.md, 2026-11-26.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.core.addresses import is_loopback
-from askalike.core.counts import format_count
+from askalike.core.values import format_count, is_loopback
 from askalike.service.log import log_event
 from askalike.service.requests.context import (
     REQUEST_ID_HEADER,

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from askalike.core.addresses import ORIGIN_PATTERN, is_loopback
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import SettingsError
-from askalike.core.filters import Filter
-from askalike.core.states import ANSWERED_FIRST, LeftOut
+from askalike.core.filters import Filter, LeftOut
+from askalike.core.values import ORIGIN_PATTERN, is_loopback
+from askalike.search.select import ANSWERED_FIRST
 
 
 class ServiceSettings(Settings):

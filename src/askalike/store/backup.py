@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 from askalike.core.files import (
     PARTIAL_SUFFIX,
@@ -29,6 +28,7 @@ from askalike.core.files import (
     scratch_folder,
     write_atomically,
 )
+from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, FILE_MODE, SCHEMA_VERSION, require_intact, storage_errors
 from askalike.store.statistics import content_hash

@@ -9,9 +9,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
-from askalike.core.clock import now
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError
+from askalike.core.values import format_count, now
 
 ROWS_AT_A_TIME = 256
 
@@ -107,6 +106,7 @@ ADVICE = {
     "disk I/O error": "the disk may be full or failing: free some space and repeat",
     "database is locked": "another process is writing; wait for it and repeat",
     "attempt to write a readonly database": "the directory is read-only; change its permissions",
+    "unable to open database file": "change the permissions of the folder and its files, which are its owner's alone",
 }
 """SQLite's message → advice for the user. For any other message: repeat, or restore a backup."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from askalike.core.clock import now
+from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import execute
 

@@ -8,11 +8,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from askalike.core.clock import now
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.iteration import chunks_before_error
 from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedRow
+from askalike.core.values import format_count, now
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
 from askalike.store.database import (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.filters import Filter
-from askalike.core.states import LeftOut
+from askalike.core.filters import Filter, LeftOut
 from askalike.core.types import DocumentKind
 from askalike.store.database import Database
 
@@ -74,7 +73,7 @@ LEFT_OUT_SQL: dict[LeftOut, str] = {
     "outdated": """instr(q.marks, '"outdated"')""",
     "unanswered": """NOT (instr(q.marks, '"answered"') OR (q.accepted_answer_id IS NOT NULL))""",
 }
-"""Excluded state → SQL condition, consistent with `states.derive_states`.
+"""Excluded state → SQL condition, consistent with `Question.states`.
 
 A duplicate with its original in the archive is never left out: the original is shown instead, and its states count.
 """

@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from askalike.core.clock import now
 from askalike.core.iteration import chunks_before_error
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
+from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int

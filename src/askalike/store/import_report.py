@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.types import RejectedRow
+from askalike.core.values import format_count
 from askalike.store.comparison import Difference
 from askalike.store.records import TABLES
 

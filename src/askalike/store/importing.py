@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import lock_folder
+from askalike.core.values import format_count
 from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
 from askalike.store.editing import delete_answers

@@ -10,9 +10,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from askalike.core.addresses import parse_origin
-from askalike.core.clock import now
 from askalike.core.errors import SettingsError
+from askalike.core.values import now, parse_origin
 from askalike.store.archive import Archive
 from askalike.store.database import Database, execute, fetch_int, write_transaction
 

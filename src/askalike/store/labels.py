@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from askalike.core.clock import now
 from askalike.core.types import DocumentKind, Question, Split
+from askalike.core.values import now
 from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
 
 ANSWERS_SPLIT = "answers"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
 
-from askalike.core.clock import now
+from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, execute, write_transaction
 

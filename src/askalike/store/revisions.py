@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from askalike.core.clock import now
 from askalike.core.types import DocumentKind
+from askalike.core.values import now
 from askalike.store.comparison import LISTS, BatchRecord, Difference, StoredRow, changed_fields
 from askalike.store.database import Database
 from askalike.store.records import RecordTable, decode_strings, encode_json

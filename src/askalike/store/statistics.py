@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from askalike.core.counts import format_count
 from askalike.core.types import Answer, LinkKind, Question
+from askalike.core.values import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import Database, fetch_int
 from askalike.store.view import ANSWER_SQL, CHUNK_ROWS, QUESTION_SQL, View, answer_from_row, question_from_row

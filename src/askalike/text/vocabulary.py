@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import write_atomically
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.types import RESERVED
 
 UNKNOWN: Final = 1

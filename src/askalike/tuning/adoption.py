@@ -23,15 +23,14 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
-from askalike.core.learned_labels import LearnedLabels
-from askalike.core.model_folders import find_model
+from askalike.core.model_folders import LearnedLabels, find_model
 from askalike.core.types import TYPED_QUERY_ID, Question
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER, Searcher
 from askalike.search import interim
-from askalike.search.questions_view import QuestionsView
+from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, count_questions_by, sample_questions, serve_ranker
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.store.encoding import announce_encoding
@@ -81,7 +80,7 @@ def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> E
     searcher = rankers.open_current(ranker, view)
     per_s = len(questions) / (time.perf_counter() - started)
     titles = {q.id: _first_words(q.title) for q in questions[:MAX_QUERIES] if len(q.title.split()) > 1}
-    rephrased = {q.id: q.rephrasings[0] for q in questions if q.rephrasings}
+    rephrased = {q.id: q.rephrasings[n % len(q.rephrasings)] for n, q in enumerate(questions) if q.rephrasings}
     rephrasings = _share_first(searcher, dict(islice(rephrased.items(), MAX_QUERIES))) if rephrased else None
     query_ms = median(_search_ms(searcher, text) for text in islice(titles.values(), TIMED_QUERIES)) if titles else 0.0
     return EncoderTrial(name, _share_first(searcher, titles), rephrasings, query_ms, per_s, len(questions))

@@ -7,9 +7,9 @@ from operator import or_
 from typing import Any
 
 from askalike import rankers
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.types import Progress, Split
+from askalike.core.values import format_count
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import ALPHA, SystemPair, compare

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Qrels, Question, Split
+from askalike.core.values import format_count
 from askalike.labels import partitions
 from askalike.labels.splits import load_split, sample_queries, type_titles, uncut_splits
 from askalike.store import Archive, content_hash, imported_splits, sample_questions, shuffle_names

@@ -15,9 +15,14 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.experiments.answer_measures import measure_support
 from askalike.readers import import_archive
-from askalike.search.answering.chat_endpoint import ChatEndpoint, EndpointError
-from askalike.search.answering.grounded import INSTRUCTIONS, write_grounded
-from askalike.search.answering.support import check_sentences, is_supported
+from askalike.search.answering.grounded import (
+    INSTRUCTIONS,
+    ChatEndpoint,
+    EndpointError,
+    check_sentences,
+    is_supported,
+    write_grounded,
+)
 from askalike.search.engine import LocalEngine
 from commands import askalike
 

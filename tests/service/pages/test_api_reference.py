@@ -81,7 +81,7 @@ def test_the_reference_is_accessible_and_fits_every_screen(visit, width: int, sc
             "POST",
             f"{V1}/answer",
             {"title": "x", "mode": "guess"},
-            ["body.mode: expected 'nearest', 'generate' or 'auto' or 'grounded'"],
+            ["body.mode: expected 'nearest', 'generate', 'auto' or 'grounded'"],
         ),
         ("POST", f"{V1}/feedback", {"shown_ids": "r1"}, ["body.title: is missing", "body.shown_ids: expected a list"]),
         ("PUT", f"{V1}/questions/a", {"title": 3}, ["body.title: expected text"]),

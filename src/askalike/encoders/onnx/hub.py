@@ -33,8 +33,10 @@ def fetch_model(name: str, folder: Path) -> str:
     """
     try:
         from huggingface_hub import HfApi, hf_hub_download
+        from huggingface_hub.errors import HfHubHTTPError
     except ImportError:
         raise SettingsError("huggingface_hub is not installed: pip install 'askalike[encoder]'") from None
+    failures: tuple[type[BaseException], ...] = (OSError, ValueError, *HfHubHTTPError.__bases__)  # any HTTP client's
     endpoint = os.environ.get("HF_ENDPOINT")  # the current value, not the one from when huggingface_hub was imported
     try:
         described = HfApi(endpoint).model_info(name, files_metadata=True)
@@ -46,7 +48,7 @@ def fetch_model(name: str, folder: Path) -> str:
                 hf_hub_download(name, file, revision=commit, local_dir=folder, endpoint=endpoint)
                 _verify(folder / file, digests[file])
             fetched |= missing
-    except (OSError, ValueError) as error:
+    except failures as error:
         problem = " ".join(str(error).split()).split(". ")[0]
         raise InputError(f"{name}: could not be fetched ({problem}); check the name and the network") from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)

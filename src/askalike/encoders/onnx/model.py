@@ -1,4 +1,8 @@
-"""A sentence-transformers folder that runs without torch: texts in, vectors out, dense or sparse."""
+"""A sentence-transformers folder that runs without torch: texts in, vectors out, dense or sparse.
+
+Some folders have no transformer but look tokens up in a table: of their vectors, whose mean is a text's (model2vec), or
+of their weights.
+"""
 
 import os
 import re
@@ -14,8 +18,8 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
-from askalike.encoders.onnx.architectures import READABLE
-from askalike.encoders.onnx.layers import BuiltLayers, open_transformer
+from askalike.encoders.onnx.architectures import READABLE, open_transformer
+from askalike.encoders.onnx.compiled_layers import BuiltLayers
 from askalike.encoders.onnx.modules import (
     POOLINGS,
     Module,
@@ -26,18 +30,12 @@ from askalike.encoders.onnx.modules import (
     read_modules,
     read_step,
 )
-from askalike.encoders.onnx.weights import WEIGHT_FILES, Bits, map_tensors
-from askalike.encoders.onnx.word_table import TokenWeights, WordTable
+from askalike.encoders.onnx.weights import WEIGHT_FILES, Bits, map_tensors, to_float32
 from askalike.text.vocabulary import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
 """Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""
 TRANSFORMERS = ("Transformer", "MLMTransformer")
-TABLES: Mapping[str, "Callable[[Path, Path], Layers]"] = {
-    "StaticEmbedding": WordTable,
-    "SparseStaticEmbedding": TokenWeights,
-}
-"""Modules that look tokens up, without tokens that mark the beginning and the end."""
 EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 TOKEN = re.compile(r"\S+")
 LONGEST_TEXT = 512
@@ -46,6 +44,67 @@ MAX_TOKENS = 1 << 20
 """Tokenizers without a limit have one of thirty digits."""
 
 Array = NDArray[np.float32]
+
+
+class WordTable:
+    """Reads texts by a table of vectors; model2vec may share rows among tokens, and weigh tokens."""
+
+    max_tokens: int | None = None
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        """folder: the module's. model: the whole model's. Raises InputError for weights without a table."""
+        tensors = map_tensors(folder)
+        vectors = tensors.get("embedding.weight", tensors.get("embeddings"))
+        if vectors is None:
+            raise InputError(f"{folder}: the weights have no tensor embedding.weight or embeddings")
+        self._vectors, self._rows, self._weights = vectors, tensors.get("mapping"), tensors.get("weights")
+
+    def run(self, ids: NDArray[np.int64]) -> Array:
+        """Return the vectors (texts, tokens, dim) of ids (texts, tokens)."""
+        vectors = to_float32(self._vectors[ids if self._rows is None else self._rows[ids]])
+        return vectors if self._weights is None else vectors * to_float32(self._weights[ids])[..., None]
+
+
+class TokenWeights:
+    """Reads texts by a table with a weight for each token of the vocabulary (SparseStaticEmbedding)."""
+
+    max_tokens: int | None = None
+
+    def __init__(self, folder: Path, model: Path) -> None:
+        """folder: the module's. model: the whole model's, which may have the table as idf.json, by tokens."""
+        named = str(read_json(folder / "config.json").get("path") or "")
+        if named.endswith(".json"):
+            self._weights = _read_table(folder, model)
+            return
+        tensors = map_tensors(folder)
+        if "weight" not in tensors:
+            raise InputError(f"{folder}: the weights have no tensor weight; expected a weight for each token")
+        self._weights = to_float32(tensors["weight"])
+
+    def run(self, ids: NDArray[np.int64]) -> Array:
+        """Return the weights of the tokens of texts, (texts, vocabulary), from ids (texts, tokens)."""
+        vectors = np.zeros((len(ids), len(self._weights)), np.float32)
+        np.put_along_axis(vectors, ids, self._weights[ids], 1)
+        return vectors
+
+
+TABLES: Mapping[str, "Callable[[Path, Path], Layers]"] = {
+    "StaticEmbedding": WordTable,
+    "SparseStaticEmbedding": TokenWeights,
+}
+"""Modules that look tokens up, without tokens that mark the beginning and the end."""
+
+
+def _read_table(folder: Path, model: Path) -> Array:
+    """Return the weight of each token from a file of weights by token."""
+    path = next((p for p in (folder / "idf.json", model / "idf.json") if p.exists()), folder / "idf.json")
+    by_token = read_json(path)
+    ids = read_json(folder / "tokenizer.json").get("model", {}).get("vocab", {})
+    weights = np.zeros(max(ids.values(), default=0) + 1, np.float32)
+    for token, weight in by_token.items():
+        if token in ids:
+            weights[ids[token]] = weight
+    return weights
 
 
 class OnnxModel:
@@ -73,7 +132,7 @@ class OnnxModel:
         steps = [POOLINGS["mean"]] if reader.kind == "StaticEmbedding" else []
         for module in others:
             if module.kind == "SpladePooling":
-                from askalike.encoders.onnx.sparse import read_splade
+                from askalike.encoders.onnx.graph import read_splade
 
                 steps.append(read_splade(reader.place, module.place, bits))
             else:

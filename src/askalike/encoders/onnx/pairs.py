@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.counts import format_count
 from askalike.core.errors import InputError
+from askalike.core.values import format_count
 from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.layers import BuiltLayers
+from askalike.encoders.onnx.compiled_layers import BuiltLayers
 from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
 from askalike.encoders.onnx.modules import Array, read_json
 from askalike.encoders.onnx.weights import Bits, Tensor, map_tensors, to_float32

@@ -11,7 +11,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import AllowedDocs, Floats, TopDocs
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs
 from askalike.index.lexical.maxscore import TopKHeaps
 from askalike.index.lexical.prepared import (
     FieldWeights,

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import AllowedDocs, TopDocs, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import TopDocs, Vectors
 from askalike.index.commits import CommittedIndex, CommittedSegment, CommittedState
 from askalike.index.files import create_arrays, release_pages
 from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes, TitleRows, find_distinct

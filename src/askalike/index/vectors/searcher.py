@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs, Vectors
 from askalike.index.files import open_arrays, write_arrays
 from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import Codes, ScoreEstimates

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from askalike.core.addresses import safe_url
 from askalike.core.errors import AskalikeError
 from askalike.core.types import SearchHit
+from askalike.core.values import safe_url
 from askalike.integrations.bots.answered import AnsweredThreads, GivenAnswer
 from askalike.integrations.bots.chat import (
     Chat,

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 
-from askalike.core.addresses import is_loopback, parse_url
 from askalike.core.errors import SettingsError
-from askalike.core.fetching import fetch
+from askalike.core.network import fetch
+from askalike.core.values import is_loopback, parse_url
 from askalike.integrations.bots.chat import ChatError, RefusedBotError
 
 TIMEOUT_S = 30.0

@@ -24,9 +24,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askalike.core.addresses import is_loopback
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.core.listening import base_url, listen
+from askalike.core.network import base_url, listen
+from askalike.core.values import is_loopback
 from askalike.integrations.mcp.tools import ArchiveTools
 from askalike.search.engine import LocalEngine
 from askalike.service.processes.protocol import TimedHttpProtocol

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question, SearchHit
+from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.search.explain import found_words
 from askalike.store import View

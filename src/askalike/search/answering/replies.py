@@ -1,21 +1,111 @@
-"""Replies to a question from an engine's hits: stored answers, or text written by a model of the archive."""
+"""Replies to a question from an engine's hits: stored answers, or text written by a model of the archive.
+
+Text that a model has written is always labelled as such.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Protocol, get_args
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol, get_args
 
 from askalike import rankers
 from askalike.calibration.calibration import Calibration
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, Hit, Question, SearchHit
-from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
-from askalike.search.answering.writers import find_writer, require_same_archive
+from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.store import Archive, View
+from askalike.text.clean import readable_text
 
+AnswerMode = Literal["nearest", "generate", "auto"]
 QUESTIONS_PER_ANSWER = 5
 """Number of retrieved questions per requested answer, since not all questions have answers."""
 DEFAULT_SURE = 0.5
 """Minimum probability at which the nearest question's answer is the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSource:
+    """A stored answer with its question. `score` and `probability` are those of the hit; higher is better."""
+
+    answer: Answer
+    question: Question
+    score: float
+    probability: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The answer as plain text, including links and code."""
+        return readable_text(self.answer.body, self.answer.markup)
+
+    @property
+    def author(self) -> str | None:
+        """The author of the answer."""
+        return self.answer.author
+
+    @property
+    def license(self) -> str | None:
+        """The answer's licence, else its question's."""
+        return self.answer.license or self.question.license
+
+    @property
+    def url(self) -> str | None:
+        """The address of the answer, else of its question."""
+        return self.answer.url or self.question.url
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply to a question.
+
+    `text` is the text to show: None without an answer, else the first source's text or, if `generated`, the model's.
+    The `sources` of generated text are the most similar stored answers; it was not derived from them unless it is
+    `grounded`.
+    """
+
+    text: str | None
+    generated: bool
+    sources: tuple[AnswerSource, ...]
+    model: str | None = None
+    """The model that wrote generated text."""
+    matches: tuple[SearchHit, ...] = ()
+    """The similar questions that were searched for stored answers."""
+    grounded: bool = False
+    """Whether each sentence of generated text cites a source, by its question's id, and is supported by it."""
+    removed: int = 0
+    """The number of sentences of the model that were left out, as no source that they cite supports them."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there is no answer."""
+        return self.text is None
+
+
+def writer_folders(archive: Path) -> list[Path]:
+    """Return the folders of all models that write, by name. Raises InputError for a model that cannot be read."""
+    folders = [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL_FILE}"))]
+    return [folder for folder in folders if read_model_file(folder).get("network", {}).get("writes")]
+
+
+def find_writer(archive: Path, name: str | None = None) -> Path:
+    """Return the folder of the writing model with that name, or of the only one. Raises SettingsError or InputError."""
+    there = writer_folders(archive)
+    if name is not None:
+        there = [folder for folder in there if folder.name == name]
+    if len(there) == 1:
+        return there[0]
+    if there:
+        names = " or ".join(folder.name for folder in there)
+        raise SettingsError(f"{archive}: several models write answers; choose one: --model {names}")
+    what = "no model of this archive can write answers" if name is None else f"no model {name!r} that can write answers"
+    raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
+
+
+def require_same_archive(view: View, folder: Path) -> None:
+    """Raise SettingsError if a model was trained on another archive, whose content is not in this one."""
+    trained = read_model_file(folder).get("trained", {})
+    change, then = trained.get("change", 0), trained.get("made_at")
+    if change > view.change or (then is not None and (view.change_date(change) or "") != then):
+        raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
 class SearchEngine(Protocol):

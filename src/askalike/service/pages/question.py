@@ -13,8 +13,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
+from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form

@@ -14,7 +14,7 @@ from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
-from askalike.core.listening import base_url, listen
+from askalike.core.network import base_url, listen
 from askalike.service.log import announce_address, log_warning, start_log
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings

@@ -19,7 +19,7 @@ from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_fe
 from askalike.text.analyzer import Analyzer
 
 MAX_ANSWERS, MAX_LINKS = 100, 1_000
-DecisionOrUndo = ProposalDecision | Literal["undo"]
+DecisionOrUndo = Literal[ProposalDecision, "undo"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from askalike.core.config import EXPECTED
-from askalike.core.counts import format_count
 from askalike.core.errors import AskalikeError, UncalibratedError
+from askalike.core.values import format_count
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem
@@ -33,6 +33,7 @@ EXPECTED_IN_REQUESTS = EXPECTED | {
     "model_attributes_type": "an object",
     "model_type": "an object",
     "string_pattern_mismatch": "text that matches {pattern}",
+    "string_unicode": "text in Unicode, without lone surrogates",
     "string_too_long": "at most {max_length:,} characters",
     "too_long": "at most {max_length:,} of them",
     "too_short": "at least {min_length:,} of them",
@@ -43,6 +44,8 @@ WRONG = {
     "missing": "is missing",
 }
 """pydantic's type of an error → what is wrong, where that is not the kind of a value."""
+UNREADABLE_BODY = "There was an error parsing the body"
+"""FastAPI's detail of an error that is not one of JSON's syntax."""
 KIND_OF_VALUE = re.compile(
     r"(?:bool|float|int|str|constrained-\w+|(?:dict|function-\w+|list|literal|nullable|tuple|union)\[.*)", re.S
 )
@@ -86,7 +89,17 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405 and (methods := _allowed_methods(request)):
         headers["allow"] = ", ".join(methods)
-    return problem_response(request, error.status_code, str(error.detail), headers=headers)
+    return problem_response(request, error.status_code, _explain_http_error(request, error, headers), headers=headers)
+
+
+def _explain_http_error(request: Request, error: HTTPException, headers: Headers) -> str:
+    """Return an error's own detail, or, where the framework only names the status, what the API expects."""
+    detail = str(error.detail)
+    if detail == UNREADABLE_BODY:
+        return "body: is not JSON in UTF-8, or nested too deeply"
+    if detail != HTTPStatus(error.status_code).phrase or not request.scope["path"].startswith("/v1/"):
+        return detail
+    return f"expected {headers['allow']}" if "allow" in headers else "no such address; /docs has them all"
 
 
 def _allowed_methods(request: Request) -> list[str]:

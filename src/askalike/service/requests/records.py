@@ -7,10 +7,8 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from fastapi import HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
-from askalike.core.clock import parse_utc
-from askalike.core.states import MARKS, Mark
-from askalike.core.types import Answer, Link, Question
-from askalike.core.values import ISO_639_1, parse_language
+from askalike.core.types import MARKS, Answer, Link, Mark, Question
+from askalike.core.values import ISO_639_1, parse_language, parse_utc
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive

@@ -5,13 +5,10 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
 from pydantic.config import JsonDict
 
-from askalike.core.addresses import safe_url
-from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError
-from askalike.core.filters import Filter
-from askalike.core.states import LEFT_OUT, LeftOut, State
-from askalike.core.types import Explanation, SearchHit
-from askalike.core.values import parse_tag
+from askalike.core.filters import LEFT_OUT, Filter, LeftOut
+from askalike.core.types import Explanation, SearchHit, State
+from askalike.core.values import parse_limit, parse_tag, safe_url
 from askalike.search.engine import SearchRequest
 from askalike.search.explain import found_words
 from askalike.store.query_log import FeedbackVerdict

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, FailFast, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Question
+from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit

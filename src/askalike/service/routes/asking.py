@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Question
+from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
-from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
-from askalike.search.answering.writers import writer_folders
+from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import GuardedRoute, ReadableArchive, SearchableArchive, may_count
@@ -54,7 +53,7 @@ class SimilarResponse(BaseModel):
 class AnswerRequest(QuestionText):
     """A question to be answered, and the way to answer it."""
 
-    mode: AnswerMode | Literal["grounded"] = Field("nearest", description=MODE_DESCRIPTION)
+    mode: Literal[AnswerMode, "grounded"] = Field("nearest", description=MODE_DESCRIPTION)
     k: Annotated[int, Field(ge=1, le=20, description="number of stored answers")] = 3
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from askalike.core.addresses import safe_url
 from askalike.core.types import Question
+from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.requests.auth import GuardedRoute, ReadableArchive
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH

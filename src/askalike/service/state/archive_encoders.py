@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.encoders import MODEL_FILE, Encoder, Role, encode_texts
+from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
 from askalike.rankers import MODELS_FOLDER, trained_model_names
 
-PACKAGED = "static"
-PACKAGED_MODULE = "wordllama"
+STATIC, STATIC_MODULE = "static", "wordllama"
 
 
 class UnknownEncoderError(AskalikeError):
@@ -32,9 +31,10 @@ class ArchiveEncoders:
         self._opened: dict[str, tuple[int, Encoder]] = {}
 
     def names(self) -> Sequence[str]:
-        """Return the encoders' names: the archive's models, and `static` if its vectors are installed."""
-        packaged = (PACKAGED,) if find_spec(PACKAGED_MODULE) else ()
-        return (*trained_model_names(self._path), *packaged)
+        """Return the encoders' names: the archive's models, then those that installed extras bring."""
+        static = (STATIC,) if find_spec(STATIC_MODULE) else ()
+        packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
+        return (*trained_model_names(self._path), *static, *packaged)
 
     def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
         """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from askalike.core.errors import AskalikeError, SearchIndexError
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
-from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
+from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings

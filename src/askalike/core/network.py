@@ -1,5 +1,9 @@
-"""Requests to other servers: one time limit and one size for a whole response, and no redirect to another host."""
+"""Requests to other servers: one time limit and one size for a whole response, and no redirect to another host.
 
+And the socket that a server of this package listens on, with its address.
+"""
+
+import socket
 import threading
 import time
 import urllib.request
@@ -9,7 +13,10 @@ from socket import SHUT_RDWR
 from typing import Any
 from urllib.parse import urlsplit
 
+from askalike.core.errors import SettingsError
+
 CHUNK_BYTES = 1 << 14
+BACKLOG = 1024
 
 
 def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> bytes:
@@ -105,3 +112,24 @@ for _handler in (
     urllib.request.HTTPErrorProcessor(), _HTTPHandler(), _HTTPSHandler(),
 ):  # fmt: skip
     _OPENER.add_handler(_handler)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 means any free port. Raises SettingsError if that is impossible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]  # Python adds the address
+        place = _describe_address(host, port)
+        raise SettingsError(f"cannot listen at {place}: {reason}; choose another --host or --port") from None
+
+
+def base_url(listener: socket.socket) -> str:
+    """Return the address at which a browser reaches a server."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{_describe_address(host, port)}"
+
+
+def _describe_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike.core.counts import format_count
+from askalike.core.values import format_count
 
 
 @pytest.mark.parametrize(

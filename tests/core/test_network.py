@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.core.listening import base_url, listen
+from askalike.core.network import base_url, listen
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
