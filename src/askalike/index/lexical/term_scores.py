@@ -92,7 +92,13 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Fi
     does not change other scores.
     """
     columns = _bound_columns(df, ttf, statistics.max_length)
-    return similarity.score(*columns, statistics.collection).max(axis=1)
+    return _score_columns(similarity, columns, statistics.collection).max(axis=1)
+
+
+def _score_columns(similarity: TermScorer, columns: Floats, collection: Collection) -> Floats:
+    """Return the scores of frequencies, lengths, df and ttf: (4, …)."""
+    tf, length, df, ttf = columns
+    return similarity.score(tf, length, df, ttf, collection)
 
 
 def _bound_columns(df: Floats, ttf: Floats, max_length: int) -> Floats:
@@ -226,7 +232,7 @@ class TermScores:
             ids = terms.segment_ids[at][numbers]
             lists = segment.starts, segment.codes, segment.code_tf, segment.code_length
             size = _append_columns(*lists, ids, values, size, starts[at], columns)
-        scores = self._similarity.score(*columns[:4, :size], statistics.collection)
+        scores = _score_columns(self._similarity, columns[:4, :size], statistics.collection)
         bounds = self.bounds[numbers] = scores[:first].reshape(grid.shape[1:]).max(axis=1)
         of_term = columns[4, first:size].astype(np.int64)
         start = self._append_entries(np.minimum(scores[first:], MAX_REPHRASING_GAIN * bounds[of_term]))
