@@ -69,7 +69,7 @@ async def post_questions(
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
-class _QuestionRoute(GuardedRoute):
+class _PutQuestionRoute(GuardedRoute):
     """Reads the JSON of a question itself, as a site may write many a second. FastAPI describes what is not valid."""
 
     async def respond(self, request: Request) -> Response | None:
@@ -98,7 +98,7 @@ questions.add_api_route(
     methods=["PUT"],
     summary="Add or replace a question",
     responses=CREATED_RESPONSES,
-    route_class_override=_QuestionRoute,
+    route_class_override=_PutQuestionRoute,
 )
 
 
