@@ -27,7 +27,7 @@ from askalike.core.types import Link
 from askalike.experiments.folder import collect_provenance
 from askalike.replay.backtest import backtest, select_window
 from askalike.store import Archive, Clusters
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 START = datetime(2000, 1, 1)
 

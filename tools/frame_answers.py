@@ -87,8 +87,7 @@ def frame_thread(folder: Path) -> str:
     """Return a topic with the answer that the bot writes to its first message."""
     from askalike.integrations.bots import chat_class
     from askalike.integrations.bots.answered import AnsweredThreads
-    from askalike.integrations.bots.bot import Bot, BotSettings
-    from askalike.integrations.bots.running import run_bot
+    from askalike.integrations.bots.bot import Bot, BotSettings, run_bot
     from askalike.search.engine import LocalEngine
     from chat_servers import ZulipServer, wait_for
 

@@ -25,8 +25,7 @@ import write_settings
 from pydantic import BaseModel
 
 from askalike.cli import app, register
-from askalike.integrations.mcp import tools
-from askalike.integrations.mcp.tools import ArchiveTools
+from askalike.integrations import mcp
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from askalike.store.query_log import LoggedQuery, log_query
@@ -122,10 +121,10 @@ def _http() -> Iterator[str]:
 
 def _tools() -> Iterator[str]:
     """Yield the arguments of each tool of assistants, and the fields of what they return."""
-    for tool in (ArchiveTools.search, ArchiveTools.fetch, ArchiveTools.similar_questions):
+    for tool in (mcp.ArchiveTools.search, mcp.ArchiveTools.fetch, mcp.ArchiveTools.similar_questions):
         yield _line(f"tool {tool.__name__}", [name for name in inspect.signature(tool).parameters if name != "self"])
-    for model in vars(tools).values():
-        if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel:
+    for model in vars(mcp).values():
+        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == mcp.__name__:
             yield _line(f"tool output {model.__name__}", model.model_fields)
 
 

@@ -44,8 +44,7 @@ RECORDS = {("encoder", "lookup")}
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 OTHERS = {
     "Distillation": ("askalike.learning.distil", "Settings of `askalike distil`."),
-    "Negatives and training": ("askalike.learning.recipes", "Tables that all recipes share."),
-    "Embeddings and data": ("askalike.learning.recipes", "Further tables that all recipes share."),
+    "Tables of recipes": ("askalike.learning.recipes", "All recipes share them."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }
 RECIPES = """## Recipes

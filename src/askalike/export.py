@@ -16,10 +16,16 @@ from askalike.core.types import Answer, DocumentKind, Qrels, Question
 from askalike.core.values import escape_formula
 from askalike.labels.splits import labelled_splits, load_split
 from askalike.store import Archive, View, imported_splits, storage_errors
+from askalike.store.contents import (
+    NOT_IN_QRELS_SQL,
+    TABLE_COLUMNS,
+    duplicate_targets,
+    query_sources,
+    summarise_archive,
+    table_rows,
+)
 from askalike.store.database import read_transaction
 from askalike.store.sources import source_prefixes
-from askalike.store.statistics import summarise_archive
-from askalike.store.tables import NOT_IN_QRELS_SQL, TABLE_COLUMNS, duplicate_targets, query_sources, table_rows
 from askalike.text.clean import readable_text
 
 

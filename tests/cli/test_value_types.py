@@ -11,7 +11,7 @@ from askalike.core.values import check_weights, parse_language, parse_memory, pa
 from askalike.labels.partitions import TimeSplitter
 from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
-from askalike.service.requests.schema import SimilarRequest
+from askalike.service.schema import SimilarRequest
 from commands import assert_refused
 from commands import run_command as run
 
@@ -90,7 +90,7 @@ def test_a_language_is_a_code(tmp_path) -> None:
     assert not (tmp_path / "faq").exists()
     with pytest.raises(SettingsError, match="ISO 639-1"):
         import_archive("table", [tmp_path / "faq.csv"], tmp_path / "faq", language="english")
-    records = pytest.importorskip("askalike.service.requests.records", reason="needs askalike[service]")
+    records = pytest.importorskip("askalike.service.actions", reason="needs askalike[service]")
     with pytest.raises(ValidationError, match="ISO 639-1"):
         records.QuestionFields(title="How?", language="xx")
 

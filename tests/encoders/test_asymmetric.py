@@ -13,8 +13,7 @@ from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
-from askalike.learning.distil import fit_ngram_vectors
-from askalike.learning.recipes import DistillationSettings
+from askalike.learning.distil import DistillationSettings, fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray

@@ -71,6 +71,12 @@ def test_all_errors_are_listed_with_their_paths(archive, tmp_path):
     assert len(message.splitlines()) == 1 + len(ERRORS) - 1  # a heading, a line each; two of the texts share one
 
 
+def test_a_baseline_must_be_a_label(archive, tmp_path):
+    assert "baseline = 'x' is not a label; expected one of: " in error_of(
+        toml_at(tmp_path / "x.toml", archive, baseline="x")
+    )
+
+
 def test_a_missing_archive_is_listed_with_other_errors(tmp_path):
     message = error_of(toml_at(tmp_path / "x.toml", tmp_path / "nowhere", k=0))
     assert "k=0: expected 1 or more" in message

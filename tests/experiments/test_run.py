@@ -21,7 +21,7 @@ from askalike.experiments.comparing import load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment, resolve
 from askalike.experiments.run import run_experiment, shorten
 from askalike.store.archive import Archive
-from askalike.store.statistics import content_hash
+from askalike.store.contents import content_hash
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -15,7 +15,7 @@ from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Questi
 from askalike.export import export_archive, join_answers_cell, join_cell, parse_cell
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.statistics import content_hash
+from askalike.store.contents import content_hash
 from random_examples import examples
 
 FULL = Question(

@@ -2,7 +2,7 @@
 
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
-from askalike.store.statistics import sample_answers, sample_questions
+from askalike.store.contents import sample_answers, sample_questions
 
 
 def begin_import(archive, source, finished_at, rejected):

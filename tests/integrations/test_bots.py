@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 
 pytest.importorskip("websockets", reason="needs the extra bots")
-from askalike.cli.bot import read_credentials
+from askalike.cli.service import read_credentials
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Contribution, Explanation, Question, SearchHit
 from askalike.integrations.bots import chat_class
 from askalike.integrations.bots.answered import AnsweredThreads, GivenAnswer
-from askalike.integrations.bots.bot import Bot, BotSettings, format_answer, state_path
+from askalike.integrations.bots.bot import Bot, BotSettings, format_answer, run_bot, state_path
 from askalike.integrations.bots.chat import ChatError, Lookups, RefusedBotError
-from askalike.integrations.bots.running import run_bot
 from askalike.integrations.bots.web import ApiClient, check_address
 from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine

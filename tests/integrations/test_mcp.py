@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from askalike.calibration.calibrate import calibrate
-from askalike.integrations.mcp.server import create_server
+from askalike.integrations.mcp import create_server
 from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive

@@ -19,6 +19,7 @@ from askalike.encoders.static import WEIGHTS_FILE
 from askalike.experiments import models
 from askalike.learning.distil import (
     RIDGE_PENALTY,
+    DistillationSettings,
     collect_questions,
     encode_targets,
     find_excluded_ids,
@@ -26,7 +27,7 @@ from askalike.learning.distil import (
     make_teacher_texts,
 )
 from askalike.learning.networks.static import StaticNetwork
-from askalike.learning.recipes import DistillationSettings, Recipe
+from askalike.learning.recipes import Recipe
 from askalike.learning.trained_network import create_network, load_features_class
 from askalike.learning.training_run import train_recipe
 from askalike.store import Archive

@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.store.statistics import ArchiveSummary
+from askalike.store.contents import ArchiveSummary
 
 
 @dataclass

@@ -12,7 +12,7 @@ from askalike.readers import import_archive
 from askalike.readers._source import SourceFiles
 from askalike.readers._xml import read_elements
 from askalike.store import Archive
-from askalike.store.statistics import content_hash
+from askalike.store.contents import content_hash
 from text.growth import assert_linear
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'

@@ -14,7 +14,7 @@ from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
 from askalike.replay.replay import group_into_periods, quarter_name, replay, select_queries, write_replay
 from askalike.store import Archive
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 WORDS = [f"w{n}" for n in range(40)]
 

@@ -6,9 +6,9 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question
 from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.service import queues
+from askalike.service.queues import MAX_BATCH, BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.service.settings import ServiceSettings
-from askalike.service.state import queues
-from askalike.service.state.queues import MAX_BATCH, BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
 from waiting import run

@@ -14,8 +14,7 @@ import askalike
 from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.peers import PeerRouter
-from askalike.service.state.shared_files import RateLimiter
+from askalike.service.sharing import PeerRouter, RateLimiter
 from askalike.store import keys
 from random_examples import LONG
 

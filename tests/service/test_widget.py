@@ -102,10 +102,10 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     page = visit()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.method))
-    options = type_text(page, "I lost my library ca")
+    options = type_text(page, "I lost my librery ca")
     assert "lost my library card" in options.first.inner_text()
     assert 1 <= options.count() <= 3
-    assert options.first.locator("b").count() >= 2
+    options.first.locator("b", has_text="library").wait_for()  # a misspelt word, as it was read
     assert requests.count("POST") <= 3  # not one a key
     assert page.get_by_role("status").inner_text() == f"Similar questions: {options.count()}"
     box = page.get_by_role("combobox", name="Title")

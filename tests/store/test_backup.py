@@ -17,8 +17,8 @@ from askalike.core.errors import ArchiveError
 from askalike.core.types import Question
 from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore, verify_backup
+from askalike.store.contents import content_hash
 from askalike.store.database import DATABASE_FILE
-from askalike.store.statistics import content_hash
 from commands import askalike
 
 N = 300

@@ -14,9 +14,9 @@ from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.contents import ArchiveSummary, summarise_archive
 from askalike.store.drafts import ThreadDraft, list_drafts, put_thread
 from askalike.store.importing import open_for_import
-from askalike.store.statistics import ArchiveSummary, summarise_archive
 
 
 def write_faq(path: Path, rows: int, extra: str = "") -> Path:

@@ -5,7 +5,7 @@ import pytest
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 DATES = ("2013-05-01T00:00:00", "2012-01-01T00:00:00", "2013-05-01T00:00:00", None, "2014-02-03T04:05:06")
 

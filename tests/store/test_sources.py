@@ -10,10 +10,10 @@ from askalike.core.types import Answer, Link, Question
 from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
+from askalike.store.contents import ArchiveSummary
 from askalike.store.editing import put_records
 from askalike.store.import_pass import ArchiveSink
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
-from askalike.store.statistics import ArchiveSummary
 
 HEADER = "id,question,answer,duplicate_of\n"
 BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"

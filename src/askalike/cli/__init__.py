@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
         "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
         "train": ("models", "Train a network on the archive's own labels."),
-        "encoder": ("encoders", "List the pre-trained encoders at hand, and choose the one of an archive."),
+        "encoder": ("models", "List the pre-trained encoders at hand, and choose the one of an archive."),
         "distil": (
             "models",
             "Make searches with a slow encoder fast: look queries up instead; "
@@ -68,7 +68,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
         "mcp": ("service", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
         "bot": (
-            "bot",
+            "service",
             "Answer new threads of a chat with what was asked before, once each, and only if that is likely.",
         ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),

@@ -24,7 +24,7 @@ from askalike.search import interim
 from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
-from askalike.store.import_report import REJECTS_FILE, describe_counts
+from askalike.store.import_pass import REJECTS_FILE, describe_counts
 
 NO_ENCODER = "none"
 """The value of --encoder with which an archive keeps words alone."""

@@ -122,9 +122,9 @@ def cap_rank(rank: int | None, limit: int, otherwise: int) -> int:
     return rank if rank is not None and rank <= limit else otherwise
 
 
-def top_ids(system: SystemRanks, query_id: str, rule: str, k: int = HITS_SHOWN) -> Sequence[str]:
-    """Return a query's first k documents in the rule's order."""
-    return order_documents(system.run, query_id, get_rule(rule))[:k]
+def top_ids(system: SystemRanks, query_id: str, rule: str) -> Sequence[str]:
+    """Return a query's first HITS_SHOWN documents in the rule's order."""
+    return order_documents(system.run, query_id, get_rule(rule))[:HITS_SHOWN]
 
 
 def scores_by_relevance(system: SystemRanks, outcome: ExperimentResult) -> tuple[Floats, Floats]:

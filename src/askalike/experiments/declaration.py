@@ -357,7 +357,7 @@ def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
 
 def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
     """Return the values without the keys and systems that have errors, and those that depend on them."""
-    wrong = {e["loc"][:2] for e in error.errors()}
+    wrong = {e["loc"][:2] for e in error.errors() if e["loc"]}  # without a place: of several keys
     keys = {loc[0] for loc in wrong} - {"system"}
     if "partition" in keys:
         keys |= {"split", "dev"}

@@ -165,12 +165,10 @@ def _count_combinations(grid: Grid) -> int:
     return prod(len(values) for values in grid.values())
 
 
-def nested_folds(
-    query_ids: Iterable[str], qrels: Qrels, n_folds: int = FOLDS, seed: int = SEED
-) -> Iterator[tuple[list[str], list[str]]]:
+def nested_folds(query_ids: Iterable[str], qrels: Qrels, seed: int = SEED) -> Iterator[tuple[list[str], list[str]]]:
     """Yield each non-empty fold and all other queries, in their order. Duplicate clusters stay whole."""
     queries = list(query_ids)
-    for fold in assign_folds(queries, clusters_from_qrels(qrels), n_folds, seed):
+    for fold in assign_folds(queries, clusters_from_qrels(qrels), FOLDS, seed):
         if fold:
             members = set(fold)
             yield fold, [query for query in queries if query not in members]

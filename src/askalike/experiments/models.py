@@ -92,8 +92,7 @@ def distil(
     excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises SettingsError if
     there is no such encoder, ArchiveError if a model already has the name.
     """
-    from askalike.learning.distil import learn_lookup, load_teacher
-    from askalike.learning.recipes import DistillationSettings
+    from askalike.learning.distil import DistillationSettings, learn_lookup, load_teacher
 
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)

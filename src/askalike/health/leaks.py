@@ -11,8 +11,7 @@ from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_
 from askalike.health.texts import word_ngrams
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
-from askalike.store.integrity import find_faults
-from askalike.store.statistics import SAMPLE_SIZE, count_links
+from askalike.store.contents import SAMPLE_SIZE, count_links, find_faults
 from askalike.text.clean import words_after_notice
 from askalike.text.words import WORD
 

@@ -12,16 +12,15 @@ from askalike.store import (
     Archive,
     ArchiveSummary,
     View,
+    contents,
     count_questions_by,
     sample_answers,
     sample_questions,
-    statistics,
 )
+from askalike.store.contents import SplitSize
 from askalike.store.database import DATABASE_FILE
-from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
-from askalike.store.encoding import EncodingProgress, read_encoding
+from askalike.store.deployments import ArchiveEncoder, EncodingProgress, get_archive_encoder, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
-from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer
 from askalike.text.passages import split_sentences
 
@@ -83,10 +82,10 @@ def compute_statistics(archive: Archive) -> ArchiveStatistics:
     questions = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
     answers = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
     return ArchiveStatistics(
-        **statistics.count_content(view)._asdict(),
-        summary=statistics.summarise_archive(view),
-        unfinished_import=statistics.unfinished_import(view),
-        related_links=statistics.count_links(view, "related"),
+        **contents.count_content(view)._asdict(),
+        summary=contents.summarise_archive(view),
+        unfinished_import=contents.unfinished_import(view),
+        related_links=contents.count_links(view, "related"),
         tags=count_questions_by(view, "tag", TOP_COUNT),
         categories=count_questions_by(view, "category", TOP_COUNT),
         languages=count_questions_by(view, "language", TOP_COUNT, default=view.language),
@@ -94,7 +93,7 @@ def compute_statistics(archive: Archive) -> ArchiveStatistics:
         question_lengths=_measure_lengths(questions, view, analyzer),
         answer_lengths=_measure_lengths(answers, archive.view("answers"), analyzer),
         sources=tuple(summarise_sources(view)),
-        splits=tuple(statistics.split_sizes(view)),
+        splits=tuple(contents.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
         encoder=encoder,
         encoding=read_encoding(archive.path, encoder.name) if encoder else None,

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from askalike.core.values import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by, sample_questions
-from askalike.store.integrity import find_faults, question_in_language
-from askalike.store.statistics import SAMPLE_SIZE
+from askalike.store.contents import SAMPLE_SIZE, find_faults, question_in_language
 from askalike.text.clean import normalise, strip_banner
 from askalike.text.language import LANGUAGES
 from askalike.text.words import WORD

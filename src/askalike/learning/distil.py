@@ -8,15 +8,17 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
+from pydantic import Field
 
 from askalike import encoders
 from askalike.core import registry
+from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
 from askalike.core.iteration import chunks
@@ -26,9 +28,8 @@ from askalike.core.values import format_count
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.encoders.static import WEIGHTS_FILE
+from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.learning.models import write_text_model
-from askalike.learning.recipes import DistillationSettings
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures
@@ -40,6 +41,58 @@ CHUNK_SIZE = 1_024
 
 HalfArray = NDArray[np.float16]
 Floats = NDArray[np.float32]
+
+
+class DistillationSettings(Settings):
+    """The teacher, the texts that it encodes, and the n-grams in the lookup."""
+
+    encoder: str = Field("", description="the teacher: a model of the archive, or a registered encoder")
+    model: str = Field("", description="the folder or package of a pre-trained teacher")
+    text_kinds: tuple[Literal["title", "body", "whole"], ...] = Field(
+        ("title", "body", "whole"),
+        description="the texts of each question that are encoded: title, body, or both as one text (whole)",
+    )
+    n_prefixes: float = Field(0.25, ge=0, description="number of unfinished versions of each title")
+    n_word_dropout: float = Field(0.25, ge=0, description="number of versions of each title without some of its words")
+    n_recombined: float = Field(
+        1.0, ge=0, description="number of new titles, each combined from several, for each title"
+    )
+    single_words: bool = Field(
+        True,
+        description="whether single words of titles are encoded, too, and pairs of words that occur in several titles",
+    )
+    excluded_splits: TextList = Field(
+        (), description="splits whose queries are not learned, so that they measure unseen queries"
+    )
+    subwords: int = Field(32_000, ge=0, description="number of rows for the tokenizer's subwords; 0: none are used")
+    words: int = Field(32_768, ge=0, description="number of rows for hashed words; 0: none are used")
+    bigrams: int = Field(
+        65_536, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used"
+    )
+    longest: int = Field(128, ge=1, description="maximum number of words read from a text")
+    penalty: float = Field(1.0, gt=0, description="ridge penalty of the vectors of subwords and words")
+    bigram_penalty: float = Field(5.0, gt=0, description="ridge penalty of the vectors of pairs of words")
+    lookup_share: float = Field(
+        0.5, ge=0, description="weight of the lookup in a document's vector; the teacher's vector has weight 1"
+    )
+    unknown_share: float = Field(
+        0.5,
+        ge=0,
+        description="weight of the teacher's vector of a word that is in no question learned from; 0: none is encoded",
+    )
+    seed: int = Field(1, ge=0, description="seed of the new and unfinished titles, and of the order of texts")
+
+    @property
+    def lookup(self) -> StaticEncoderSettings:
+        """The settings of the lookup. Texts are in lower case: capitals at the start of a sentence do not matter."""
+        chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
+        return StaticEncoderSettings(**chosen, lower_case=True)
+
+    @property
+    def penalties(self) -> NDArray[np.float32]:
+        """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
+        single = self.subwords + self.words
+        return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
 
 
 def learn_lookup(
@@ -285,7 +338,6 @@ def fit_ngram_vectors(
     targets: Floats,
     size: int,
     penalty: float | Floats = RIDGE_PENALTY,
-    steps: int = CONJUGATE_GRADIENT_STEPS,
 ) -> Floats:
     """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
@@ -302,7 +354,7 @@ def fit_ngram_vectors(
     diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
     for start in range(0, targets.shape[1], COLUMNS):
         own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties)
     return vectors
 
 
@@ -325,14 +377,12 @@ def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: in
     return np.square(singular), rows.T
 
 
-def _solve_block(
-    ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats, steps: int
-) -> Floats:
+def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats) -> Floats:
     """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal
     product = (residual * direction).sum(0)
-    for _ in range(steps):
+    for _ in range(CONJUGATE_GRADIENT_STEPS):
         image = transposed @ (ngrams @ direction) + penalties * direction
         step = product / np.maximum((direction * image).sum(0), 1e-12)
         solution += step * direction

@@ -7,9 +7,9 @@ from askalike.core.types import Answer, Question
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, pair_key
 from askalike.store import Archive, connected_components
 from askalike.store.candidate_pairs import list_proposals
+from askalike.store.contents import find_identical_questions
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links
-from askalike.store.integrity import find_identical_questions
 from askalike.text.analyzer import content_analyzer
 
 MIN_QUESTIONS = 2

@@ -17,7 +17,7 @@ from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.vectors.index import VectorLayout
 from askalike.opensearch.connection import OpenSearchConnection, connect
 from askalike.opensearch.lexical import OpenSearchLexicalIndex
-from askalike.opensearch.similarities import similarity_settings
+from askalike.opensearch.scoring import similarity_settings
 from askalike.opensearch.vectors import OpenSearchVectorIndex
 
 NAME = "opensearch"

@@ -35,11 +35,17 @@ from askalike.opensearch.index import (
     search_titles,
     split_docids,
 )
-from askalike.opensearch.similarities import REPHRASINGS, table_clause
+from askalike.opensearch.scoring import (
+    LONGEST,
+    REPHRASINGS,
+    TermStatistics,
+    larger_windows,
+    nearly_equal,
+    sort_hits,
+    table_clause,
+)
 from askalike.opensearch.spelling import OpenSearchTermSpeller
 from askalike.opensearch.state import IndexState
-from askalike.opensearch.statistics import LONGEST, TermStatistics
-from askalike.opensearch.uncertain import larger_windows, nearly_equal, sort_hits
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100

@@ -7,7 +7,7 @@ from askalike.core.iteration import chunks
 from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, pack_terms, sign_terms
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm, rank_near_terms
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
-from askalike.opensearch.statistics import TermStatistics
+from askalike.opensearch.scoring import TermStatistics
 
 MAX_TERMS = 1_000
 """Maximum number of similar terms of a word; only short words have more, and these are not corrected."""

@@ -28,8 +28,8 @@ from askalike.opensearch.index import (
     search_titles,
     split_docids,
 )
+from askalike.opensearch.scoring import sort_hits
 from askalike.opensearch.state import IndexState
-from askalike.opensearch.uncertain import sort_hits
 
 FIELD = "vector"
 MAX_DIMENSION = 16_000

@@ -17,8 +17,7 @@ from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_ro
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
 from askalike.store import ArchiveSummary
 from askalike.store.drafts import import_drafts
-from askalike.store.import_pass import ImportRequest
-from askalike.store.import_report import sum_changes
+from askalike.store.import_pass import ImportRequest, sum_changes
 from askalike.store.importing import import_records, open_for_import, open_for_plan, plan_import
 
 __all__ = [

@@ -24,7 +24,7 @@ from askalike.replay.judging import Judged, RightEstimate, estimate_right
 from askalike.replay.replay import WORDING_REMARK, check_trained_before
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive, Clusters
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 DEFAULT_LAST = 500
 MAX_SUGGESTIONS = 3

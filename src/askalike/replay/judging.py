@@ -33,13 +33,13 @@ class RightEstimate(NamedTuple):
         return {"value": self.value, "interval": [self.low, self.high], "judged": self.judged}
 
 
-def draw_comments(comments: Iterable[OpenComment], thresholds: Sequence[float], seed: int = 0) -> list[str]:
+def draw_comments(comments: Iterable[OpenComment], thresholds: Sequence[float]) -> list[str]:
     """Draw up to SAMPLE_SIZE comments at random, as many as possible of them evenly from each band of thresholds.
 
     Return the ids of their questions. Comments below all thresholds are not drawn.
     """
     bands = _group_into_bands(comments, thresholds)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     shuffled = [[ids[place] for place in rng.permutation(len(ids))] for ids in bands]
     rounds = (id for ids in _transpose(shuffled) for id in ids)
     return [id for id, _ in zip(rounds, range(SAMPLE_SIZE), strict=False)]

@@ -25,7 +25,7 @@ from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.pages import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
-from askalike.store.point_in_time import PointInTimeArchive
+from askalike.store.archive import PointInTimeArchive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from askalike.core.errors import AskalikeError
 from askalike.service import pages
+from askalike.service.callers import AppState
 from askalike.service.log import log_event
 from askalike.service.middleware import (
     ArchiveCORSMiddleware,
@@ -17,8 +18,7 @@ from askalike.service.middleware import (
     TracingMiddleware,
 )
 from askalike.service.pages.rendering import render_error_page
-from askalike.service.requests.context import AppState
-from askalike.service.requests.problems import ERROR_HANDLERS, RESPONSES
+from askalike.service.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import (
     apache_answer,
     asking,
@@ -29,10 +29,9 @@ from askalike.service.routes import (
     records,
     widget,
 )
+from askalike.service.served_archive import ServedArchive, hot_reload
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.peers import PeerRouter
-from askalike.service.state.served_archive import ServedArchive, hot_reload
-from askalike.service.state.shared_files import RateLimiter
+from askalike.service.sharing import PeerRouter, RateLimiter
 
 
 def create_app(

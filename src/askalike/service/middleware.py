@@ -12,15 +12,15 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.core.values import format_count, is_loopback
-from askalike.service.log import log_event
-from askalike.service.requests.context import (
+from askalike.service.callers import (
     REQUEST_ID_HEADER,
     REQUEST_STATE_KEY,
     AppState,
     RequestState,
     request_state,
 )
-from askalike.service.requests.problems import problem_response
+from askalike.service.log import log_event
+from askalike.service.problems import problem_response
 from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS
 from askalike.store.keys import KEY_PATTERN, KEY_PREFIX, has_key_for_origin
 

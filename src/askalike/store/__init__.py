@@ -2,11 +2,7 @@
 
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
-from askalike.store.database import DATABASE_FILE, storage_errors
-from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
-from askalike.store.editing import MissingRecordError
-from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
-from askalike.store.statistics import (
+from askalike.store.contents import (
     ArchiveSummary,
     content_hash,
     count_questions_by,
@@ -14,6 +10,10 @@ from askalike.store.statistics import (
     sample_questions,
     shuffle_names,
 )
+from askalike.store.database import DATABASE_FILE, storage_errors
+from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
+from askalike.store.editing import MissingRecordError
+from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
 from askalike.store.view import TrainingView, UnknownTagError, View
 
 __all__ = [

@@ -30,8 +30,8 @@ from askalike.core.files import (
 )
 from askalike.core.values import now
 from askalike.store.archive import Archive
+from askalike.store.contents import content_hash
 from askalike.store.database import DATABASE_FILE, FILE_MODE, SCHEMA_VERSION, require_intact, storage_errors
-from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1
 MANIFEST_FILE = "backup.json"

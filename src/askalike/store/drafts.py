@@ -14,6 +14,7 @@ from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedR
 from askalike.core.values import format_count, now
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
+from askalike.store.contents import ArchiveSummary, summarise_archive
 from askalike.store.database import (
     change_transaction,
     execute,
@@ -23,11 +24,9 @@ from askalike.store.database import (
     write_transaction,
 )
 from askalike.store.editing import MissingRecordError
-from askalike.store.import_pass import ArchiveSink, RecordSource
-from askalike.store.import_report import REJECTS_FILE, VERBS, RejectLog
+from askalike.store.import_pass import REJECTS_FILE, VERBS, ArchiveSink, RecordSource, RejectLog
 from askalike.store.records import check_record, decode_strings, encode_strings
 from askalike.store.sources import check_source_name, plan_source
-from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import ArchiveWriter
 from askalike.text.clean import collapse_spaces, readable_text
 

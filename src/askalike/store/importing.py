@@ -20,14 +20,23 @@ from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import lock_folder
 from askalike.core.values import format_count
 from askalike.store.archive import Archive, make_directory
+from askalike.store.contents import ArchiveSummary, summarise_archive
 from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
 from askalike.store.editing import delete_answers
-from askalike.store.import_pass import ArchiveSink, ImportPass, ImportRequest, OpenedFiles, PlanSink
-from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_changes
+from askalike.store.import_pass import (
+    REJECTS_FILE,
+    ArchiveSink,
+    ImportCounts,
+    ImportPass,
+    ImportRequest,
+    OpenedFiles,
+    PlanSink,
+    RejectLog,
+    sum_changes,
+)
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
 from askalike.store.sources import count_records, has_records
-from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1

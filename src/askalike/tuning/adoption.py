@@ -32,8 +32,7 @@ from askalike.rankers import MODELS_FOLDER, Searcher
 from askalike.search import interim
 from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, count_questions_by, sample_questions, serve_ranker
-from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
-from askalike.store.encoding import announce_encoding
+from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 

@@ -16,7 +16,8 @@ from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
-from askalike.learning.recipes import DistillationSettings, Recipe
+from askalike.learning.distil import DistillationSettings
+from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
 from askalike.tuning.candidates import CandidateFamily

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from test_login import Browser
 
-from askalike.service.pages.marking import render_difference
+from askalike.service.pages.display import render_difference
 from askalike.store import Archive, keys
 from waiting import wait_for
 

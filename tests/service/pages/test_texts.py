@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.core.types import Contribution, Explanation, Span
-from askalike.service.pages.assets import list_static_files
-from askalike.service.pages.charts import WIDTH, stacked_bars
-from askalike.service.pages.display import render_body
+from askalike.service.pages.display import compare_texts, highlight, mark_stretches, render_body
 from askalike.service.pages.languages import format_percent
-from askalike.service.pages.marking import compare_texts, highlight, mark_stretches
-from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
+from askalike.service.pages.quality import VERDICT_LABELS, WIDTH, fill_weeks, stacked_bars
 from askalike.service.pages.reasons import summarise_explanation
-from askalike.service.pages.rendering import create_environment
+from askalike.service.pages.rendering import create_environment, list_static_files
 from askalike.text.clean import readable_blocks
 
 

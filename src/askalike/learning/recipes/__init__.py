@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
-import numpy as np
 import tomli_w
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from askalike import encoders
@@ -16,7 +14,6 @@ from askalike.core import registry
 from askalike.core.config import Settings, Tables, TextList, validate_settings
 from askalike.core.errors import InputError, SettingsError, UnknownSettingError
 from askalike.core.types import LogCallback
-from askalike.encoders.static import StaticEncoderSettings
 from askalike.learning.recipe_files import list_recipes, read_tables
 from askalike.store import View
 
@@ -98,58 +95,6 @@ class TrainingSettings(Settings):
         if self.optimizer == "lazy_adam" and self.weight_decay:
             raise ValueError("lazy_adam has no weight decay; set weight_decay=0, or optimizer=adam")
         return self
-
-
-class DistillationSettings(Settings):
-    """The teacher, the texts that it encodes, and the n-grams in the lookup."""
-
-    encoder: str = Field("", description="the teacher: a model of the archive, or a registered encoder")
-    model: str = Field("", description="the folder or package of a pre-trained teacher")
-    text_kinds: tuple[Literal["title", "body", "whole"], ...] = Field(
-        ("title", "body", "whole"),
-        description="the texts of each question that are encoded: title, body, or both as one text (whole)",
-    )
-    n_prefixes: float = Field(0.25, ge=0, description="number of unfinished versions of each title")
-    n_word_dropout: float = Field(0.25, ge=0, description="number of versions of each title without some of its words")
-    n_recombined: float = Field(
-        1.0, ge=0, description="number of new titles, each combined from several, for each title"
-    )
-    single_words: bool = Field(
-        True,
-        description="whether single words of titles are encoded, too, and pairs of words that occur in several titles",
-    )
-    excluded_splits: TextList = Field(
-        (), description="splits whose queries are not learned, so that they measure unseen queries"
-    )
-    subwords: int = Field(32_000, ge=0, description="number of rows for the tokenizer's subwords; 0: none are used")
-    words: int = Field(32_768, ge=0, description="number of rows for hashed words; 0: none are used")
-    bigrams: int = Field(
-        65_536, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used"
-    )
-    longest: int = Field(128, ge=1, description="maximum number of words read from a text")
-    penalty: float = Field(1.0, gt=0, description="ridge penalty of the vectors of subwords and words")
-    bigram_penalty: float = Field(5.0, gt=0, description="ridge penalty of the vectors of pairs of words")
-    lookup_share: float = Field(
-        0.5, ge=0, description="weight of the lookup in a document's vector; the teacher's vector has weight 1"
-    )
-    unknown_share: float = Field(
-        0.5,
-        ge=0,
-        description="weight of the teacher's vector of a word that is in no question learned from; 0: none is encoded",
-    )
-    seed: int = Field(1, ge=0, description="seed of the new and unfinished titles, and of the order of texts")
-
-    @property
-    def lookup(self) -> StaticEncoderSettings:
-        """The settings of the lookup. Texts are in lower case: capitals at the start of a sentence do not matter."""
-        chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
-        return StaticEncoderSettings(**chosen, lower_case=True)
-
-    @property
-    def penalties(self) -> NDArray[np.float32]:
-        """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
-        single = self.subwords + self.words
-        return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
 
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")

@@ -5,21 +5,20 @@ from fastapi import APIRouter
 from askalike.service.pages import (
     api_reference,
     ask,
-    assets,
     auth,
     faq,
     languages,
     manage,
-    pairs,
     quality,
     question,
     queue,
+    rendering,
 )
 
 
 def create_router() -> APIRouter:
     """Return the router of all pages, which are left out of the OpenAPI description."""
     router = APIRouter(include_in_schema=False)
-    for page in (api_reference, assets, auth, languages, ask, question, pairs, queue, faq, quality, manage):
+    for page in (api_reference, rendering, auth, languages, ask, question, queue, faq, quality, manage):
         router.include_router(page.router)
     return router

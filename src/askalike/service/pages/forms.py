@@ -12,8 +12,7 @@ from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from askalike.service.requests.auth import is_cross_site
-from askalike.service.requests.context import app_state
+from askalike.service.callers import app_state, is_cross_site
 
 MAX_FORM_FIELDS = 1_000
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf"

@@ -16,9 +16,7 @@ from askalike.core import registry
 from askalike.encoders.static import PACKAGED_LANGUAGES
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.replay.replay import group_into_periods
-from askalike.service.pages import charts
 from askalike.service.pages.auth import UserArchive
-from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.languages import (
     choose_language,
     format_number,
@@ -29,12 +27,121 @@ from askalike.service.pages.languages import (
     use_language,
 )
 from askalike.service.pages.rendering import render_page
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.deployments import get_archive_encoder, serving_history
-from askalike.store.encoding import EncodingProgress, read_encoding
+from askalike.store.deployments import EncodingProgress, get_archive_encoder, read_encoding, serving_history
 from askalike.store.labels import count_labelled
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
+
+WIDTH, HEIGHT = 560, 250
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 12, 34
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+FILE_STYLE = """text{font:12.5px sans-serif;fill:#57606a}.grid{stroke:#dfdacf}
+.ideal{stroke:#57606a;stroke-dasharray:5 5}
+.line{fill:none;stroke:#14665c;stroke-width:2;opacity:.55}.range{stroke:#14665c;stroke-width:2}circle{fill:#14665c}
+.k0{fill:#1a6a3f}.k1{fill:#b4540a}.k2{fill:#6d5bb5}.k3{fill:#7a828a}"""
+LETTER_WIDTH = 8
+"""Maximum width of a letter of a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionBar:
+    """A share of n with its 95 % interval (low, high) and its label."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+def proportion_chart(points: Sequence[ProportionBar], description: str) -> Markup:
+    """Return a chart of shares from left to right, each with its interval, joined by a line."""
+    columns = [(_x((i + 0.5) / len(points)), point) for i, point in enumerate(points)]
+    line = " ".join(f"{x:.1f},{_y(p.value):.1f}" for x, p in columns)
+    marks = [_whisker(x, p) for x, p in columns]
+    step = _label_step([p.label for p in points])
+    labels = [_x_label(x, p.label) for x, p in columns[::step]]
+    return _svg([*_grid(), Markup('<polyline class="line" points="{}"/>').format(line), *marks, *labels], description)
+
+
+def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Markup:
+    """Return a chart of observed shares over predicted probabilities, the labels, with the diagonal of exact ones."""
+    corners = (_x(0), _y(0), _x(1), _y(1))
+    diagonal = Markup('<line class="ideal" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(*corners)
+    marks = [_whisker(_x(float(b.label)), b) for b in bins]
+    labels = [_x_label(_x(t), format_percent(t)) for t in TICKS]
+    return _svg([*_grid(), diagonal, *marks, *labels], description)
+
+
+def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequence[str], description: str) -> Markup:
+    """Return a stacked bar chart of counts of several kinds."""
+    max_total = max((sum(counts.values()) for _, counts in columns), default=0) or 1
+    width = (WIDTH - LEFT - RIGHT) / max(len(columns), 1)
+    parts = [_gridline(0, "0"), _gridline(1, str(max_total))]
+    step = _label_step([label for label, _ in columns])
+    bar_width = min(width * 0.7, 40)
+    for i, (label, counts) in enumerate(columns):
+        below, center = 0, _x(0) + (i + 0.5) * width
+        for k, kind in enumerate(kinds):
+            count = counts.get(kind, 0)
+            top = _y((below + count) / max_total)
+            size = (center - bar_width / 2, top, bar_width, _y(below / max_total) - top)
+            bar = '<rect class="bar k{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
+            parts += [Markup(bar.format(k, *size))] if count else []
+            below += count
+        if i % step == 0:
+            parts.append(_x_label(center, label))
+    return _svg(parts, description)
+
+
+def as_file(chart: Markup) -> str:
+    """Return a chart as an SVG file that needs no style sheet: in light colours, on white."""
+    opening, content = str(chart).split(">", 1)
+    opening = opening.replace(
+        "<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{2 * HEIGHT}"'
+    )
+    return f'{opening}><style>{FILE_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{content}'
+
+
+def _label_step(labels: Sequence[str]) -> int:
+    """Return n such that there is room for every n-th label."""
+    room = (WIDTH - LEFT - RIGHT) // (LETTER_WIDTH * (max(map(len, labels), default=1) + 2))
+    return -(-len(labels) // max(room, 1)) or 1
+
+
+def _svg(parts: Sequence[Markup], description: str) -> Markup:
+    opening = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">')
+    return opening.format(WIDTH, HEIGHT, description) + Markup("").join(parts) + Markup("</svg>")
+
+
+def _grid() -> list[Markup]:
+    return [_gridline(t, format_percent(t)) for t in TICKS]
+
+
+def _gridline(fraction: float, label: str) -> Markup:
+    y = _y(fraction)
+    line = f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    name = f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">'
+    return Markup(line + name) + Markup("{}</text>").format(label)
+
+
+def _x_label(x: float, label: str) -> Markup:
+    return Markup(f'<text x="{x:.1f}" y="{HEIGHT - 12}" text-anchor="middle">') + Markup("{}</text>").format(label)
+
+
+def _whisker(x: float, point: ProportionBar) -> Markup:
+    line = f'<line class="range" x1="{x:.1f}" x2="{x:.1f}" y1="{_y(point.low):.1f}" y2="{_y(point.high):.1f}"/>'
+    return Markup(f'{line}<circle cx="{x:.1f}" cy="{_y(point.value):.1f}" r="4.5"/>')
+
+
+def _x(fraction: float) -> float:
+    return LEFT + fraction * (WIDTH - LEFT - RIGHT)
+
+
+def _y(fraction: float) -> float:
+    return HEIGHT - BOTTOM - fraction * (HEIGHT - BOTTOM - TOP)
+
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
@@ -72,7 +179,7 @@ async def get_chart(archive: UserArchive, request: Request, name: str) -> Respon
     if name not in report["figures"]:
         raise HTTPException(404, f"no chart {name!r}; there are: {', '.join(report['figures'])}")
     headers = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-    return Response(charts.as_file(report["figures"][name]), headers=headers, media_type="image/svg+xml")
+    return Response(as_file(report["figures"][name]), headers=headers, media_type="image/svg+xml")
 
 
 async def _load_report(archive: ServedArchive, request: Request) -> dict[str, Any]:
@@ -119,21 +226,21 @@ def _draw(
         shares = bars["accuracies"]
         values = {"k": len(shares), "low": format_percent(shares[0].value), "high": format_percent(shares[-1].value)}
         described = translate("Accuracy at k from 1 to %(k)s: from %(low)s to %(high)s") % values
-        figures["accuracy"] = charts.proportion_chart(shares, described)
+        figures["accuracy"] = proportion_chart(shares, described)
         described = translate("Share of first hits that are right, by their probability, in %(n)s bins")
-        figures["reliability"] = charts.reliability_diagram(bars["bins"], described % {"n": len(bars["bins"])})
+        figures["reliability"] = reliability_diagram(bars["bins"], described % {"n": len(bars["bins"])})
     if replay:
         described = translate(
             "Share of duplicates whose original was among the first %(k)s when they were asked, over time"
         )
-        figures["replay"] = charts.proportion_chart(replay.periods, described % {"k": replay.k})
+        figures["replay"] = proportion_chart(replay.periods, described % {"k": replay.k})
     if use:
         columns = [(format_short_day(week.day), _outcomes(week)) for week in use]
         described = translate("Outcomes of views with similar questions, by week")
-        figures["usage"] = charts.stacked_bars(columns, list(USE_LABELS), described)
+        figures["usage"] = stacked_bars(columns, list(USE_LABELS), described)
     if verdicts:
         weeks = [(format_short_day(monday), counts) for monday, counts in verdicts]
-        figures["feedback"] = charts.stacked_bars(weeks, list(VERDICT_LABELS), translate("Feedback by week"))
+        figures["feedback"] = stacked_bars(weeks, list(VERDICT_LABELS), translate("Feedback by week"))
     return figures
 
 

@@ -1,25 +1,26 @@
-"""*Queue*: likely duplicates side by side, the most certain first. A moderator decides."""
+"""*Queue*: likely duplicates side by side, the most certain first, for a moderator to decide. *Why*: such a pair alone.
+
+A pair shows what its questions have in common, and why they may ask the same."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
-from askalike.core.types import Question
-from askalike.service.pages.auth import ModeratorArchive
-from askalike.service.pages.display import display_title
+from askalike.core.types import Answer, Question
+from askalike.service.actions import DecisionOrUndo, apply_decision
+from askalike.service.callers import app_state, caller_id
+from askalike.service.pages.auth import ModeratorArchive, VisitedArchive
+from askalike.service.pages.display import Stretch, compare_texts, display_title
 from askalike.service.pages.forms import SubmittedForm, csrf_token, get_visitor_secret, validate_form
 from askalike.service.pages.languages import mark
-from askalike.service.pages.pairs import AnswersById, compare_pair
-from askalike.service.pages.reasons import summarise_explanation
+from askalike.service.pages.reasons import function_words, summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
-from askalike.service.requests.actions import DecisionOrUndo, apply_decision
-from askalike.service.requests.context import app_state, caller_id
-from askalike.service.requests.schema import RecordNumber
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.schema import RecordNumber
+from askalike.service.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
 from askalike.store.candidate_pairs import (
     ScanProgress,
@@ -29,8 +30,73 @@ from askalike.store.candidate_pairs import (
     pending_proposals,
     scan_progress,
 )
+from askalike.text.clean import TextBlock, readable_blocks, truncate
 
 router = APIRouter()
+MAX_SHOWN_BODY_LENGTH = 900
+AnswersById = Mapping[str, Sequence[Answer]]
+QuestionId = Annotated[str, Query(max_length=300)]
+
+
+@dataclass(frozen=True, slots=True)
+class PairSide:
+    """One question of a pair, with what it has in common with the other."""
+
+    question: Question
+    answers: Sequence[Answer]
+    blocks: Sequence[tuple[TextBlock, int]]
+    """The parts of its body, each with its place in the text that `stretches` refers to; the title's place is 0."""
+    stretches: Sequence[Stretch]
+    """Its words and sentences that the other question has too, and those that differ there."""
+
+
+@router.get("/a/{archive}/why")
+async def get_why(archive: VisitedArchive, request: Request, one: QuestionId, other: QuestionId) -> Response:
+    """Show two questions and why they may ask the same."""
+    pair, answers = await archive.run_on_store(lambda store: _load_pair(store, one, other))
+    return render_page(request, "why.html", **await compare_pair(archive, pair, answers))
+
+
+def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], AnswersById]:
+    view = archive.view()
+    found = view.get_questions([one, other])
+    if missing := next((id for id in (one, other) if id not in found), None):
+        raise MissingRecordError(f"no question {missing!r}")
+    return [found[one], found[other]], view.get_answers_to([one, other])
+
+
+async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:
+    """Return what a page shows of two questions: their sides, why they may ask the same, and how similar they are."""
+    question, other = pair
+    explanation, similarity = await archive.run_on_engine(
+        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
+    )
+    why = summarise_explanation(explanation, other.language)
+    return {"sides": _build_sides(pair, answers), "why": why, "similarity": similarity}
+
+
+def _build_sides(pair: Sequence[Question], answers: AnswersById) -> list[PairSide]:
+    blocks = [_place_blocks(question) for question in pair]
+    texts = [
+        "\n".join([display_title(question), *(block.text for block, _ in placed)])
+        for question, placed in zip(pair, blocks, strict=True)
+    ]
+    replies, words = [answers[question.id] for question in pair], function_words(pair[1].language)
+    return list(map(PairSide, pair, replies, blocks, compare_texts(texts[0], texts[1], words)))
+
+
+def _place_blocks(question: Question) -> list[tuple[TextBlock, int]]:
+    """Return the first parts of a body, each with its place after the title and the parts before it."""
+    placed, at, room = [], len(display_title(question)) + 1, MAX_SHOWN_BODY_LENGTH
+    for block in readable_blocks(question.body, question.markup):
+        if room <= 0:
+            break
+        shown = block._replace(text=truncate(block.text, room))
+        placed.append((shown, at))
+        at, room = at + len(shown.text) + 1, room - len(shown.text)
+    return placed
+
+
 MAX_HELD, MAX_DECISIONS, MAX_SEARCHED = 200, 50, 2_000
 """Maximum numbers of pairs that others may hold, of decisions that are shown, and of those that are searched."""
 

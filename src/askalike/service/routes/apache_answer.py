@@ -15,10 +15,10 @@ from pydantic import BaseModel, FailFast, Field
 from askalike.core.types import Answer, Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
-from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
-from askalike.service.requests.records import commit
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
+from askalike.service.actions import commit
+from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
+from askalike.service.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.store import Archive
 from askalike.store.editing import delete_answers
 

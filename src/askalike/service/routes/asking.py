@@ -13,12 +13,19 @@ from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
-from askalike.service.requests.actions import record_feedback, search_similar
-from askalike.service.requests.auth import GuardedRoute, ReadableArchive, SearchableArchive, may_count
-from askalike.service.requests.context import AppState, add_log_fields, app_state, request_state
-from askalike.service.requests.records import AnswerRecord
-from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.actions import AnswerRecord, record_feedback, search_similar
+from askalike.service.callers import (
+    AppState,
+    GuardedRoute,
+    ReadableArchive,
+    SearchableArchive,
+    add_log_fields,
+    app_state,
+    may_count,
+    request_state,
+)
+from askalike.service.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
+from askalike.service.served_archive import ServedArchive
 from askalike.service.telemetry import PASSED_ON
 from askalike.store.query_log import LoggedQuery, log_query
 

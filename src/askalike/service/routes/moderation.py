@@ -9,11 +9,10 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from askalike.moderation import gaps
-from askalike.service.requests.actions import DecisionOrUndo, apply_decision
-from askalike.service.requests.auth import GuardedRoute, ModeratedArchive
-from askalike.service.requests.context import caller_id
-from askalike.service.requests.schema import RecordNumber, RequestModel, ResultCount, format_confidence
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.actions import DecisionOrUndo, apply_decision
+from askalike.service.callers import GuardedRoute, ModeratedArchive, caller_id
+from askalike.service.schema import RecordNumber, RequestModel, ResultCount, format_confidence
+from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState
 from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
 

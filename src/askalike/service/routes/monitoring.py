@@ -12,10 +12,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from pydantic import BaseModel
 
-from askalike.service.requests.auth import Credentials
-from askalike.service.requests.context import app_state
-from askalike.service.state.engine_state import IndexStatus
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.callers import Credentials, app_state
+from askalike.service.served_archive import IndexStatus, ServedArchive
 from askalike.store.keys import verify_key
 
 GAUGES = {

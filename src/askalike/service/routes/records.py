@@ -7,13 +7,21 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from askalike.core.types import DocumentKind
-from askalike.service.requests import records
-from askalike.service.requests.actions import MAX_ANSWERS, MAX_LINKS, load_question
-from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
-from askalike.service.requests.context import request_state
-from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
-from askalike.service.requests.schema import Id
-from askalike.store import editing, revisions
+from askalike.service import actions
+from askalike.service.actions import (
+    MAX_ANSWERS,
+    MAX_LINKS,
+    AnswerRecord,
+    CommitResponse,
+    LinkFields,
+    NewLink,
+    RecordBatch,
+    commit,
+    load_question,
+)
+from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
+from askalike.service.schema import Id
+from askalike.store import editing, writer
 
 ROUTERS = questions, answers, links = [
     APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
@@ -63,7 +71,7 @@ class LinksResponse(BaseModel):
 
 @questions.post("/questions:batch", summary="Add or replace many questions", responses=CREATED_RESPONSES)
 async def post_questions(
-    archive: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
+    archive: WritableArchive, request: Request, batch: RecordBatch[actions.QuestionRecord], response: Response
 ) -> CommitResponse:
     """Add or replace many questions: all of them, or none after an error. Search finds them within a second."""
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
@@ -73,7 +81,7 @@ class _PutQuestionRoute(GuardedRoute):
     """Reads the JSON of a question itself, as a site may write many a second. FastAPI describes what is not valid."""
 
     async def respond(self, request: Request) -> Response | None:
-        archive, question = request_state(request).archive, await self.read_json(request, records.QuestionFields)
+        archive, question = request_state(request).archive, await self.read_json(request, actions.QuestionFields)
         try:
             id = ID_ADAPTER.validate_python(request.path_params["id"])
         except ValidationError:
@@ -86,7 +94,7 @@ class _PutQuestionRoute(GuardedRoute):
 
 
 async def put_question(
-    archive: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
+    archive: WritableArchive, request: Request, id: QuestionId, question: actions.QuestionFields, response: Response
 ) -> CommitResponse:
     """Add or replace a question. Search finds it within a second."""
     return await commit(archive, request, [question.to_question(id)], response)
@@ -103,10 +111,10 @@ questions.add_api_route(
 
 
 @questions.get("/questions/{id:path}", summary="Read a question")
-async def get_question(archive: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
+async def get_question(archive: ReadableArchive, id: QuestionId) -> actions.StoredQuestion:
     """Return a question with its first 100 answers and 1,000 links; `answers` and `links` return the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
-    return records.StoredQuestion.model_construct(
+    return actions.StoredQuestion.model_construct(
         None,
         **asdict(stored.question),
         imported_from=stored.source,
@@ -118,7 +126,7 @@ async def get_question(archive: ReadableArchive, id: QuestionId) -> records.Stor
 @questions.get("/revisions", summary="Read the history of a question")
 async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
-    found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
+    found = await archive.run_on_store(lambda store: writer.get_revisions(store, question))
     return RevisionsResponse(revisions=[RevisionResponse.model_validate(each, from_attributes=True) for each in found])
 
 
@@ -139,7 +147,7 @@ async def post_answers(
 
 @answers.put("/answers/{id:path}", summary="Add or replace an answer", responses=CREATED_RESPONSES)
 async def put_answer(
-    archive: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
+    archive: WritableArchive, request: Request, id: AnswerId, answer: actions.AnswerFields, response: Response
 ) -> CommitResponse:
     """Add or replace an answer. Its question must exist."""
     return await commit(archive, request, [answer.to_answer(id)], response)

@@ -1,6 +1,6 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
 // archive, key, input and body (CSS selectors), k, label (by default in the page's language), count ("Similar questions: {n}"), theme (light, dark),
-// feedback (off: what people choose, and what they post all the same, is neither sent nor counted).
+// feedback (off: what people choose or post all the same is neither sent nor counted).
 const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src)
 const off = set.feedback == "off"
 
@@ -19,10 +19,10 @@ whenReady(() => {
     post("feedback", { shown_ids: found.map(({ id }) => id), verdict, chosen_id: id, opened }, { keepalive: true })
   const title = ({ title, matched_words: words }) =>
     title.split(/(\$[^$]+\$|[\p{L}\p{N}]+)/u).map((part) =>
-      words.some((word) => word.toLowerCase() === part.toLowerCase()) ? make("b", {}, part) : part)
+      `${words}`.toLowerCase().split(/,|\s/).includes(part.toLowerCase()) ? make("b", {}, part) : part)
   const describe = (result) => [
     make("span", { dir: "auto" }, ...title(result)),
-    make("small", { dir: "auto" }, result.snippet || ""),
+    make("small", { dir: "auto" }, result.snippet),
   ]
   const list = addList(input, describe, (result) => {
     say("accept", result.id)
@@ -32,7 +32,7 @@ whenReady(() => {
   const ask = async () => {
     asking?.abort()
     asking = new AbortController()
-    if (text().length < 3) return show([])
+    if (!text()[2]) return show([])
     try {
       const answer = await post("similar", { k: +set.k || 5, prefix: true, count_shown: !seen }, { signal: asking.signal })
       const got = await answer.json()

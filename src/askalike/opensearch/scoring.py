@@ -1,4 +1,8 @@
-"""The term statistics that a cluster's scores are based on, for documents that are scored here."""
+"""How a cluster scores: its similarities, the statistics behind them, and which of its hits must be scored again here.
+
+The term statistics of a similarity are those of questions' own texts, which are not available to the similarity of
+another field. So the similarity of rephrasings encodes frequency and length as one number, and each query contains the
+score of each number."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Floats
+from askalike.core.errors import SettingsError
+from askalike.core.types import Floats, TopDocs
 from askalike.index.lexical.builder import round_lengths
 from askalike.index.lexical.term_scores import (
     MAX_REPHRASING_GAIN,
@@ -20,9 +25,77 @@ from askalike.index.lexical.term_scores import (
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.rows import find_distinct
-from askalike.opensearch.connection import OpenSearchConnection
-from askalike.opensearch.similarities import BASE, MAX_FREQUENCY
+from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
+from askalike.opensearch.index import MAX_WINDOW
 from askalike.opensearch.state import IndexState
+from askalike.similarities.bm25 import Bm25Similarity
+from askalike.similarities.dfr import DfrSimilarity
+from askalike.similarities.ib import IbSimilarity
+from askalike.similarities.lm_dirichlet import LmDirichletSimilarity
+from askalike.similarities.lm_jelinek_mercer import LmJelinekMercerSimilarity
+from askalike.similarities.tfidf import TfidfSimilarity
+
+BASE = 4_096
+"""Frequencies and lengths are below this, so that both fit into the 24 bits of a float32's mantissa."""
+MAX_FREQUENCY = 64
+"""Higher frequencies of a term in a rephrasing are capped at this for the cluster's search."""
+REPHRASINGS = {
+    "type": "scripted",
+    "script": {
+        "source": f"return query.boost * (Math.min(doc.freq, {BASE - 1}) * {BASE} + {BASE - 1} "
+        f"- Math.min(doc.length, {BASE - 1}));"
+    },
+}
+"""It increases with the frequency and decreases with the length, as Lucene requires of a similarity."""
+_LOOK_UP = f"""
+int code = (int) _score;
+int frequency = code / {BASE};
+int length = {BASE - 1} - code % {BASE};
+List lengths = params.lengths, scores = params.scores;
+int place = Collections.binarySearch(lengths, length);
+int column = place < 0 ? -place - 1 : place;
+int row = (frequency > scores.size() ? scores.size() : frequency) - 1;
+return (double) scores.get(row)[column < lengths.size() ? column : lengths.size() - 1];
+"""
+
+
+def similarity_settings(similarity: TermScorer) -> Mapping[str, Any]:
+    """Return the same formula as a similarity of an OpenSearch index. Raises SettingsError if it has none."""
+    match similarity:
+        case Bm25Similarity():
+            return {"type": "BM25", "k1": similarity.k1, "b": similarity.b}
+        case LmDirichletSimilarity():
+            return {"type": "LMDirichlet", "mu": similarity.mu}
+        case LmJelinekMercerSimilarity():
+            return {"type": "LMJelinekMercer", "lambda": similarity.lam}
+        case DfrSimilarity():
+            model, effect = similarity.basic_model, similarity.after_effect
+            return {"type": "DFR", "basic_model": model, "after_effect": effect, **_normalisation(similarity)}
+        case IbSimilarity():
+            lam, normalisation = {"lambda": similarity.lam}, _normalisation(similarity)
+            return {"type": "IB", "distribution": similarity.distribution, **lam, **normalisation}
+        case TfidfSimilarity():
+            idf = "Math.log((field.docCount + 1.0) / (term.docFreq + 1.0)) + 1.0"
+            weight = f"return query.boost * Math.pow({idf}, {similarity.idf_power!r});"
+            score = "return weight * Math.sqrt(doc.freq) / Math.sqrt(doc.length);"
+            return {"type": "scripted", "weight_script": {"source": weight}, "script": {"source": score}}
+    raise SettingsError(f"{type(similarity).__name__} has no counterpart in OpenSearch; rank without --opensearch")
+
+
+def _normalisation(similarity: DfrSimilarity | IbSimilarity) -> dict[str, str | float]:
+    name, parameters = similarity.normalisation, {"h3": ("mu", similarity.mu), "z": ("z", similarity.z)}
+    if name == "none":
+        return {"normalization": "no"}
+    parameter, value = parameters.get(name, ("c", similarity.c))
+    return {"normalization": name, f"normalization.{name}.{parameter}": value}
+
+
+def table_clause(field: str, term: str, lengths: Sequence[int], scores: Floats) -> Mapping[str, Any]:
+    """Return the clause that scores texts with a term. scores: (frequencies from 1, lengths), lengths ascending."""
+    parameters = {"lengths": list(lengths), "scores": scores.tolist()}
+    script = {"source": _LOOK_UP, "params": parameters}
+    return {"script_score": {"query": {"term": {field: term}}, "script": script}}
+
 
 LONGEST = "longest"
 """Key of a state's facts for the lengths of the longest own text and of the longest rephrasing."""
@@ -170,3 +243,44 @@ def _read_field(
             add(counts[term], found.get("doc_freq", 0), found.get("ttf", 0))
     sums = vectors["field_statistics"]
     return max(sums["doc_count"], 0), max(sums["sum_ttf"], 0)
+
+
+NEARLY_EQUAL = 1 - 2e-6
+"""The cluster's scores differ from the exact ones by less than this factor."""
+
+
+def sort_hits(scores: Mapping[int, float], k: int | None = None) -> TopDocs:
+    """Return the k best documents (None: all) of docid → score, ties by docid."""
+    docids, values = np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64)
+    order = np.lexsort((docids, -values))[:k]
+    return TopDocs(docids[order], values[order])
+
+
+def larger_windows(
+    searches: Mapping[str, PendingSearch], fetched: Mapping[str, int], found: Mapping[int, float], k: int
+) -> dict[str, int]:
+    """Return field → the number of texts to fetch, for fields with further texts that may be among the k best."""
+    worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
+    return {
+        field: min(4 * fetched[field], MAX_WINDOW)
+        for field, search in searches.items()
+        if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
+    }
+
+
+def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:
+    """Return whether hits after these may be better than the worst wanted one. Ties are by docid."""
+    last: float = hits[-1]["sort"][0]
+    return last > worst * NEARLY_EQUAL and last != worst
+
+
+def nearly_equal(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    """Return which of some descending scores are in a group of nearly equal ones that begins in the first k.
+
+    A group with exactly the same score need not be rescored: its texts have the same terms equally often.
+    """
+    uncertain = np.zeros(len(scores), np.bool_)
+    ends = [*np.flatnonzero(scores[1:] < scores[:-1] * NEARLY_EQUAL) + 1, len(scores)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        uncertain[start:end] = start < min(k, end) and scores[start] != scores[end - 1]
+    return uncertain

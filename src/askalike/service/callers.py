@@ -1,8 +1,11 @@
-"""Authorization for the archive named in the path: routes declare it with one of the types at the end."""
+"""The state of the process and of the request, and authorization for the archive named in the path.
+
+Routes declare both by type; those of authorization are at the end."""
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -11,9 +14,87 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 
-from askalike.service.requests.context import Caller, add_log_fields, app_state, caller_id, request_state
-from askalike.service.state.served_archive import ServedArchive
+from askalike.service.schema import Problem
+from askalike.service.served_archive import ServedArchive
+from askalike.service.settings import ServiceSettings
+from askalike.service.sharing import Leases, PeerRouter, RateLimiter
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
+
+REQUEST_ID_HEADER = "x-request-id"
+REQUEST_STATE_KEY = "askalike.request"
+
+ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
+"""Renders the page that shows a problem; returns None if the request does not come from a person's browser."""
+
+
+@dataclass(slots=True)
+class AppState:
+    """The state shared by all requests of a process."""
+
+    settings: ServiceSettings
+    rate_limiter: RateLimiter
+    peers: PeerRouter
+    render_error_page: ErrorPageRenderer
+    archives: dict[str, ServedArchive] = field(default_factory=dict)
+    """Each archive by its name; filled when the application starts."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """What is wrong with each archive that cannot be served beside the others, by its name."""
+
+    @property
+    def leases(self) -> Leases:
+        """The work of each person, over all processes."""
+        return Leases(self.peers.folder / "leases")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
+
+    archive: ServedArchive
+    key: ApiKey | None
+    visitor: bool = False
+    """Whether they use public pages without login: they may search and read, but change nothing."""
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether they have that scope."""
+        return not self.visitor and (self.key is None or self.key.allows(scope))
+
+
+@dataclass(slots=True)
+class RequestState:
+    """The state of one request; `caller` is None until the caller is identified."""
+
+    id: str
+    log_fields: dict[str, Any] = field(default_factory=dict)
+    caller: Caller | None = None
+    archive: ServedArchive | None = None
+    """The archive that the caller was admitted to; None until then."""
+    max_body_bytes: int = 0
+    """The most that its body may have; set before anything reads it."""
+
+
+def app_state(request: Request) -> AppState:
+    """Return the state of the process that serves a request."""
+    state: AppState = request.app.state.service
+    return state
+
+
+def request_state(request: Request) -> RequestState:
+    """Return the state of a request."""
+    state: RequestState = request.scope[REQUEST_STATE_KEY]
+    return state
+
+
+def add_log_fields(request: Request, **fields: Any) -> None:
+    """Add fields to the request's line in the log."""
+    request_state(request).log_fields |= fields
+
+
+def caller_id(request: Request) -> str:
+    """Return the id of the key that a request was admitted with; "" if none was needed."""
+    caller = request_state(request).caller
+    return caller.key.id if caller and caller.key else ""
+
 
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]

@@ -1,7 +1,8 @@
-"""Questions, answers and links in requests and responses, and how they are committed."""
+"""Actions that the API and the pages share: search, load a question, store feedback, decide on a pair, commit."""
 
+import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from fastapi import HTTPException, Request, Response
@@ -9,12 +10,102 @@ from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_val
 
 from askalike.core.types import MARKS, Answer, Link, Mark, Question
 from askalike.core.values import ISO_639_1, parse_language, parse_utc
-from askalike.service.requests.context import caller_id
-from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
-from askalike.service.state.served_archive import ServedArchive
-from askalike.store import MissingRecordError
-from askalike.store.editing import MAX_RECORDS, put_records
+from askalike.search.engine import SearchResult
+from askalike.service import telemetry
+from askalike.service.callers import caller_id
+from askalike.service.schema import (
+    MAX_BODY_LENGTH,
+    MAX_TITLE_LENGTH,
+    FeedbackRequest,
+    Id,
+    RequestModel,
+    SimilarRequest,
+)
+from askalike.service.served_archive import ServedArchive
+from askalike.store import Archive, MissingRecordError, PairProposal
+from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
+from askalike.store.editing import MAX_RECORDS, get_answers, get_links, put_records
+from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback
+from askalike.text.analyzer import Analyzer
 from askalike.text.clean import replace_forbidden
+
+MAX_ANSWERS, MAX_LINKS = 100, 1_000
+DecisionOrUndo = Literal[ProposalDecision, "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDetails:
+    """A question with its answers, the accepted one first, and its links in both directions.
+
+    source: the name of the source that it was imported from; None if it was written in the archive itself.
+    """
+
+    question: Question
+    answers: Sequence[Answer]
+    links: Sequence[Link]
+    source: str | None
+
+
+def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> QuestionDetails:
+    """Return a question with its first answers and links. Raises MissingRecordError."""
+    view = archive.view()
+    if (question := view.get_questions([id]).get(id)) is None:
+        raise MissingRecordError(f"no question {id!r}")
+    answers, source = get_answers(archive, id, MAX_ANSWERS), view.sources([id]).get(id)
+    return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
+
+
+async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchResult]:
+    """Return the ranker's name and its hits; the search is counted and timed."""
+    start = time.perf_counter()
+    model, hits = await archive.search(query.to_search_request())
+    telemetry.SEARCH_SECONDS.labels(archive.name).observe(time.perf_counter() - start)
+    if not hits:
+        telemetry.ABSTENTIONS.labels(archive.name).inc()
+        if not Analyzer().analyze(f"{query.title} {query.body}", None):
+            telemetry.ZERO_TOKEN_QUERIES.labels(archive.name).inc()
+    elif hits[0].probability is not None:
+        telemetry.TOP_PROBABILITY.labels(archive.name).observe(hits[0].probability)
+    if hits and query.count_shown:
+        await record_use(archive, "shown")
+    return model, hits
+
+
+async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
+    """Count how similar questions are used, per day and for Prometheus."""
+    await archive.note(lambda store: count_use(store, events))
+    for event in events:
+        telemetry.USE.labels(archive.name, event).inc()
+
+
+async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
+    """Store a piece of feedback. Raises HTTPException (422) if its verdict and the chosen question do not fit."""
+    if (feedback.verdict in ("accept", "reject")) != (feedback.chosen_id is not None):
+        raise HTTPException(422, "body.chosen_id: accept and reject need a question's id; other verdicts have none")
+    if feedback.chosen_id is not None and feedback.chosen_id not in feedback.shown_ids:
+        raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
+    query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
+    verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.settings.keep_days
+    await archive.write(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
+    telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
+    if events := _use_events(feedback):
+        await record_use(archive, *events)
+
+
+def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
+    """Decide on a proposal or revoke its decision. Raises AlreadyDecidedError, MissingRecordError."""
+    if decision == "undo":
+        return undo_decision(archive, id)
+    return decide_proposal(archive, id, decision, decided_by)
+
+
+def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
+    if feedback.verdict == "accept":
+        return ["accepted"] if feedback.opened else ["accepted", "opened"]
+    if feedback.verdict == "posted_anyway":
+        return ["posted", "posted_after_opening"] if feedback.opened else ["posted"]
+    return []
+
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]

@@ -1,4 +1,6 @@
-"""Counts of an archive's content, a hash of it, and seeded samples for statistics that would be slow in full."""
+"""Reads an archive's contents in bulk: counts, faults, whole tables for exports, a hash, and seeded samples.
+
+Samples are for statistics that would be slow in full."""
 
 import hashlib
 import json
@@ -12,6 +14,7 @@ from askalike.core.types import Answer, LinkKind, Question
 from askalike.core.values import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import Database, fetch_int
+from askalike.store.records import ANSWER_COLUMNS
 from askalike.store.view import ANSWER_SQL, CHUNK_ROWS, QUESTION_SQL, View, answer_from_row, question_from_row
 
 Attribute = Literal["tag", "category", "language", "license"]
@@ -176,3 +179,106 @@ def _sample_rows(view: View, sql: str, table: str, size: int, seed: int) -> Iter
     for start in range(0, len(docids), CHUNK_ROWS):
         chunk = json.dumps(docids[start : start + CHUNK_ROWS].tolist())
         yield from view._connection.execute(f"{sql} IN (SELECT value FROM json_each(?)) ORDER BY 1", (chunk,))
+
+
+BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind ="
+BROKEN_LINK_SQL = """NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = source)
+    OR NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = target)"""
+RELATED_SQL = "EXISTS (SELECT 1 FROM links r WHERE r.kind = 'related' AND r.source = l.{} AND r.target = l.{})"
+OWN_ANSWER_SQL = "EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id)"
+ORIGINALS_ANSWER_SQL = """EXISTS (WITH RECURSIVE originals(id) AS (SELECT q.id UNION SELECT l.target
+    FROM links l JOIN originals o ON l.source = o.id WHERE l.kind = 'duplicate')
+    SELECT 1 FROM answers a JOIN originals o ON o.id = a.question_id)"""
+
+FAULTS: Mapping[str, tuple[str, str, str]] = {
+    "unanswered_questions": ("id", "questions q WHERE TRUE", f"""EXISTS (SELECT 1 FROM answers)
+        AND NOT {OWN_ANSWER_SQL} AND NOT {ORIGINALS_ANSWER_SQL} ORDER BY number"""),
+    "absent_accepted_answers": ("id", "questions q WHERE accepted_answer_id IS NOT NULL",
+        "NOT EXISTS (SELECT 1 FROM answers a WHERE a.id = q.accepted_answer_id) ORDER BY number"),
+    "answers_without_question": ("id", "answers a WHERE TRUE",
+        "NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = a.question_id) ORDER BY number"),
+    "broken_duplicate_links": ("source || ' → ' || target", "links WHERE kind = 'duplicate'", f"({BROKEN_LINK_SQL})"),
+    "broken_related_links": ("source || ' → ' || target", "links WHERE kind = 'related'", f"({BROKEN_LINK_SQL})"),
+    "broken_judgements": ("j.split || ': ' || j.query_id || ' → ' || j.document_id", "judgements j WHERE TRUE", """
+        (NOT EXISTS (SELECT 1 FROM queries x WHERE x.split = j.split AND x.id = j.query_id) OR CASE j.record_type
+        WHEN 'answers' THEN NOT EXISTS (SELECT 1 FROM answers x WHERE x.id = j.document_id)
+        ELSE NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = j.document_id) END)"""),
+    "related_duplicates": ("l.source || ' → ' || l.target", f"{BOTH_ENDS_SQL} 'duplicate'",
+        f"({RELATED_SQL.format('source', 'target')} OR {RELATED_SQL.format('target', 'source')})"),
+    "unknown_languages": ("id", "questions WHERE TRUE", "language IS NULL ORDER BY number"),
+}  # fmt: skip
+"""Name of a fault → SQL for a row's name, the rows that can have the fault, and its condition."""
+
+
+class Matches(NamedTuple):
+    """Number of rows that satisfy a condition, number of all rows, and a few of their ids."""
+
+    matching: int
+    total: int
+    examples: tuple[str, ...]
+
+
+def find_faults(database: Database, fault: str, limit: int) -> Matches:
+    """Return the number of rows with one of FAULTS, and the names of the first."""
+    row_name, rows, condition = FAULTS[fault]
+    count = fetch_int(database, f"SELECT COUNT(*) FROM {rows} AND {condition}")
+    named = database._connection.execute(f"SELECT {row_name} FROM {rows} AND {condition} LIMIT {limit}")
+    total = fetch_int(database, f"SELECT COUNT(*) FROM {rows}")
+    return Matches(count, total, tuple(str(name) for (name,) in named))
+
+
+def question_in_language(database: Database, language: str, default: str | None) -> str | None:
+    """Return the id of the first question in a language; `default` is the language of questions without one."""
+    sql = "SELECT id FROM questions WHERE COALESCE(language, ?) = ? ORDER BY number LIMIT 1"
+    row = database._connection.execute(sql, (default, language)).fetchone()
+    return row[0] if row else None
+
+
+def find_identical_questions(database: Database) -> Iterator[list[str]]:
+    """Yield the sorted ids of each group of questions with the same title (ignoring case) and the same body."""
+    sql = """SELECT json_group_array(id) FROM questions GROUP BY lower(trim(title)), trim(body)
+        HAVING COUNT(*) > 1 ORDER BY MIN(number)"""
+    for (ids,) in database._connection.execute(sql):
+        yield sorted(json.loads(ids))
+
+
+TABLE_COLUMNS: Mapping[str, Sequence[str]] = {
+    "answers": ("id", *ANSWER_COLUMNS, "imported_from"),
+    "links": ("source", "target", "kind", "created_at", "imported_from"),
+    "queries": ("split", "id", "title", "body", "markup", "language", "category", "created_at", "imported_from"),
+    "judgements": ("split", "query_id", "document_id", "relevance", "position", "record_type"),
+}
+"""Table → its columns in an export; `imported_from` is the name of the row's source, NULL if it has none."""
+ORDERS = {
+    "answers": "number",
+    "links": "source, target, kind",
+    "queries": "rowid",
+    "judgements": "split, record_type, query_id, position, document_id",
+}
+SOURCE_SQL = """(SELECT s.name FROM imports i JOIN sources s ON s.number = i.source_number
+    WHERE i.number = import_number) AS imported_from"""
+NOT_IN_QRELS_SQL = """position IS NOT NULL OR relevance IS NULL OR record_type != 'questions'
+    OR NOT EXISTS (SELECT 1 FROM queries q WHERE q.split = judgements.split AND q.id = judgements.query_id)"""
+"""SQL condition: a judgement does not fit into qrels, as a candidate, a judged answer, or one of a missing query."""
+
+
+def table_rows(database: Database, table: str, condition: str = "TRUE") -> Iterator[tuple[Any, ...]]:
+    """Yield TABLE_COLUMNS of the rows of a table, also of links without ends, in the order of ORDERS."""
+    columns = ", ".join(SOURCE_SQL if name == "imported_from" else name for name in TABLE_COLUMNS[table])
+    yield from database._connection.execute(f"SELECT {columns} FROM {table} WHERE {condition} ORDER BY {ORDERS[table]}")
+
+
+def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Map each of these questions with a duplicate link to the ids of its originals, sorted."""
+    sql = """SELECT source, target FROM links WHERE kind = 'duplicate' AND source IN (SELECT value FROM json_each(?))
+        ORDER BY source, target"""
+    targets: dict[str, list[str]] = {}
+    for source, target in database._connection.execute(sql, (json.dumps(ids),)):
+        targets.setdefault(source, []).append(target)
+    return targets
+
+
+def query_sources(database: Database, split: str) -> dict[str, str]:
+    """Map the id of each query of an imported split to the name of its source, if it has one."""
+    sql = f"SELECT id, {SOURCE_SQL} FROM queries WHERE split = ?"
+    return {id: name for id, name in database._connection.execute(sql, (split,)) if name is not None}

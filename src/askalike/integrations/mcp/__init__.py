@@ -1,1 +1,0 @@
-"""An archive's tools for assistants, over the Model Context Protocol. Needs the extra `mcp`."""

@@ -1,1 +1,0 @@
-"""Code shared by the routes, the pages and the drop-ins: callers, schemas, actions and errors."""
