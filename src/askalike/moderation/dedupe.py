@@ -39,7 +39,7 @@ from askalike.moderation.pairs import (
 from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
-from askalike.store.filtering import find_originals
+from askalike.store.records import find_originals
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -79,9 +79,6 @@ class TokenTable:
         self._slots = np.zeros((MIN_SLOTS, 2), np.int64)
         """Keys (0: empty), each with its number."""
 
-    def __len__(self) -> int:
-        return len(self.tokens)
-
     def number(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of the texts; new ones get numbers."""
         joined = "".join(texts)
@@ -154,7 +151,7 @@ class TermTable:
             return NumberedTerms([self._names[n] for n in distinct.tolist()], places, ends)
 
     def _number_tokens(self, texts: Sequence[str]) -> Tokens:
-        if len(self._table) > self._capacity:
+        if len(self._table.tokens) > self._capacity:
             self._clear()
         tokens = self._table.number(texts)
         if self._new:
@@ -180,7 +177,8 @@ class TermTable:
 
 def as_array(values: "array[Any]") -> NDArray[Any]:
     """Return the same values without a copy."""
-    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
+    number_type = np.dtype(values.typecode).str  # of two equal types, the one for which compiled code needs no check
+    return np.frombuffer(values, number_type) if values else np.empty(0, number_type)
 
 
 @inlined()

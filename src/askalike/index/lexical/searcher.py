@@ -108,7 +108,7 @@ class PostingsSearcher:
     def _look_up(self, names: Sequence[str]) -> tuple[KnownTerms, Array]:
         """Return the terms known so far, and the number of each of these among them."""
         with self._lock:
-            if len(self._terms) > MAX_CACHED_TERMS:
+            if len(self._terms.names) > MAX_CACHED_TERMS:
                 self._forget_terms()
             return self._terms, self._terms.look_up(names)
 
@@ -133,8 +133,9 @@ class PostingsSearcher:
         masks = [live.mask_allowed(allowed.docids if allowed else None) for live in self.segments]
         top_docs, step = [], max(1, MAX_HEAP_ENTRIES // k)
         for _, batch in self._iter_batches(prepared):
-            for start in range(0, len(batch), step):
-                top_docs += self._search_rows(batch, slice(start, min(start + step, len(batch))), k, masks)
+            count = len(batch.columns.scales)
+            for start in range(0, count, step):
+                top_docs += self._search_rows(batch, slice(start, min(start + step, count)), k, masks)
         return top_docs
 
     def score(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
@@ -217,9 +218,13 @@ class PostingsSearcher:
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        fields = len(self._statistics)
-        matches = DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None)
-        cursors = ListCursors.of_terms(len(batch.columns.terms), fields)
+        pairs, terms, fields = len(docids), len(batch.columns.terms), len(self._statistics)
+        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
+        term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
+        matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
+        cursors = ListCursors(
+            np.empty(terms, np.int64), np.empty(terms, np.int64), np.empty(terms), np.empty((4, fields))
+        )
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(

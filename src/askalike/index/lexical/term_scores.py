@@ -133,9 +133,6 @@ class KnownTerms:
         self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
         """The fields that all segments store fields as; empty if these differ."""
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each term. New terms are looked up in every segment."""
         if new := [t for t in dict.fromkeys(terms) if t not in self._numbers]:
