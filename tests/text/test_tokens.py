@@ -41,7 +41,7 @@ def test_token_table_keeps_numbers_beyond_its_slots():
     table = TokenTable(lambda _: None)
     first = table.number([" ".join(words[:100])]).numbers
     table.number([" ".join(words)])
-    assert len(table) == len(words)
+    assert len(table.tokens) == len(words)
     np.testing.assert_array_equal(table.number([" ".join(words)]).numbers, np.arange(len(words)))
     np.testing.assert_array_equal(first, np.arange(100))
 
