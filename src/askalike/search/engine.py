@@ -12,7 +12,7 @@ import numpy as np
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
-from askalike.core.errors import SettingsError, UnusableIndexError
+from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.index.engine import ArchiveIndex
@@ -47,8 +47,7 @@ class SearchRequest:
     """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise SettingsError(f"k must be at least 1, got {self.k}")
+        check_query(self.title, self.k)
         for name in ("min_probability", "min_similarity"):
             if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
                 raise SettingsError(f"{name} must be between 0 and 1, got {value}")
@@ -58,6 +57,14 @@ class SearchRequest:
         """Everything but the texts, and whether there is a body: requests with equal ones are searched as one batch."""
         minima = self.min_probability, self.min_similarity
         return bool(self.body.strip()), self.k, self.filter, self.prefix, *minima, self.explain
+
+
+def check_query(text: object, k: int) -> None:
+    """Raise InputError for a query that is not a string, SettingsError for a number of hits below 1."""
+    if not isinstance(text, str):
+        raise InputError(f"query {text!r}: expected a string; for several texts there is Retriever.search_many")
+    if k < 1:
+        raise SettingsError(f"k must be at least 1, got {k}")
 
 
 @dataclass(frozen=True, slots=True)
