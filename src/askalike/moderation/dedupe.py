@@ -24,7 +24,7 @@ from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import Progress, Question
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.labels.learned import learned_test
+from askalike.labels.splits import learned_test
 from askalike.moderation.pairs import (
     Link,
     Linker,

@@ -12,7 +12,7 @@ import numpy as np
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
-from askalike.core.errors import SettingsError, UnusableIndexError
+from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.index.engine import ArchiveIndex
@@ -47,6 +47,10 @@ class SearchRequest:
     """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.title, str):
+            raise InputError(
+                f"query {self.title!r}: expected a string; for several texts there is Retriever.search_many"
+            )
         if self.k < 1:
             raise SettingsError(f"k must be at least 1, got {self.k}")
         for name in ("min_probability", "min_similarity"):

@@ -1,6 +1,7 @@
 """The tables of the archive's records: records as rows, rows that a filter selects, and the originals of duplicates."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,6 +29,12 @@ NUMBERS: Mapping[type, Sequence[str]] = {
     Question: ("votes",), Answer: ("votes",), Link: (), EvaluationQuery: (), Judgement: ("relevance", "position"),
 }  # fmt: skip
 """The numeric fields of each record type."""
+DATES: Mapping[type, Sequence[str]] = {
+    Question: ("created_at", "closed_at"), Answer: ("created_at",), Link: ("created_at",), EvaluationQuery: (),
+    Judgement: (),
+}  # fmt: skip
+"""The fields of each record type that are dates in ISO 8601: filters compare them as texts."""
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 MIN_NUMBER, MAX_NUMBER = -(2**63), 2**63 - 1
 Row = tuple[Any, ...]
 TARGETS_SQL = """SELECT l.source, l.target, t.number FROM json_each(?) k
@@ -130,6 +137,9 @@ def check_record(record: object) -> None:
             raise InputError(f"{kind.__name__}: {name} is {value!r}; expected {expected}")
     if problem := number_problem(record):
         raise InputError(f"{kind.__name__}: {problem}")
+    for name in DATES[kind]:
+        if (date := getattr(record, name)) is not None and not DATE.match(date):
+            raise InputError(f"{kind.__name__}: {name} is {date!r}; expected a date such as 2014-01-21T20:26:05")
 
 
 @cache

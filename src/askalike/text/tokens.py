@@ -71,8 +71,8 @@ class NumberedTerms(NamedTuple):
 class TokenTable:
     """Stretch → number, by a 64-bit hash. Not thread-safe."""
 
-    def __init__(self, learn: Callable[[str], None]) -> None:
-        """learn: called with each new token, in the order of numbers."""
+    def __init__(self, learn: Callable[[Sequence[str]], None]) -> None:
+        """learn: called with new tokens, in the order of numbers."""
         self._learn = learn
         self.tokens: list[str] = []
         """The tokens by their numbers."""
@@ -100,8 +100,7 @@ class TokenTable:
         """Number tokens that were not in the table."""
         entries, size = np.column_stack((keys, np.arange(len(keys)) + len(self.tokens))), len(self._slots)
         self.tokens += tokens
-        for token in tokens:
-            self._learn(token)
+        self._learn(tokens)
         while size < 2 * len(self.tokens):
             size *= 2
         if size > len(self._slots):
@@ -121,7 +120,7 @@ class TermTable:
 
     def _clear(self) -> None:
         self._new: list[str] = []
-        self._table = TokenTable(self._new.append)
+        self._table = TokenTable(self._new.extend)
         self._ids, self._names = dict[str, int](), list[str]()
         self._words, self._word_ends = array("q"), array("q", [0])
 

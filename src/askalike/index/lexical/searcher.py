@@ -36,7 +36,7 @@ from askalike.index.lexical.vocabulary import TermVocabulary
 from askalike.index.rows import Array, FoundTitles, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
-"""Maximum number of cached scores per segment and similarity: 64 MiB."""
+"""Maximum number of cached scores per similarity: 64 MiB."""
 MAX_CACHED_TERMS = 1 << 18
 MAX_CACHED_SIMILARITIES = 8
 BATCH_SIZE = 512
@@ -96,7 +96,7 @@ class PostingsSearcher:
     def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
         self.segments = sorted(segments, key=lambda live: -len(live.docids))
         self._statistics = sum_statistics(self.segments, field_count)
-        self.speller = TermVocabulary(self.segments, field_count)
+        self.speller = TermVocabulary(self.segments, field_count, self._look_up)
         """Finds terms that are spelt similarly to a word."""
         self._lock = Lock()
         self._forget_terms()
@@ -104,6 +104,13 @@ class PostingsSearcher:
     def _forget_terms(self) -> None:
         self._terms = KnownTerms(self.segments, self._statistics)
         self._term_scores: dict[TermScorer, TermScores] = {}
+
+    def _look_up(self, names: Sequence[str]) -> tuple[KnownTerms, Array]:
+        """Return the terms known so far, and the number of each of these among them."""
+        with self._lock:
+            if len(self._terms.names) > MAX_CACHED_TERMS:
+                self._forget_terms()
+            return self._terms, self._terms.look_up(names)
 
     def prepare(
         self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
@@ -227,14 +234,13 @@ class PostingsSearcher:
 
     def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
         names, places = columns.distinct_terms()
+        known, numbers = self._look_up(names)
         with self._lock:  # a cache that exceeds its limit is replaced
-            if len(self._terms.names) > MAX_CACHED_TERMS:
-                self._forget_terms()
-            numbers, scores = self._terms.look_up(names), self._term_scores.get(similarity)
-            if scores is None or scores.largest_table > MAX_CACHED_SCORES:
+            scores = self._term_scores.get(similarity)
+            if scores is None or scores.terms is not known or scores.size > MAX_CACHED_SCORES:
                 if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
                     self._term_scores.clear()
-                scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
+                scores = self._term_scores[similarity] = TermScores(known, similarity)
             scores.compute(numbers)
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
 
