@@ -31,7 +31,7 @@ def test_in_any_order_and_alone(searcher, query, similarity):
         np.testing.assert_array_equal(ascending[shuffled], mixed)
         alone = [measure(prepared, [docids[n : n + 1], docids[:0]])[0][0] for n in range(20)]
         np.testing.assert_array_equal(ascending[:20], alone)
-    scores = searcher.score(prepared, [docids, docids[:0]])[0]
+    scores = searcher.match(prepared, [docids, docids[:0]]).scores[0]
     ascending, mixed = searcher.contributions(prepared, [docids, shuffled])
     assert [ascending[n] for n in shuffled] == mixed
     np.testing.assert_allclose([sum(s for _, s in one.scores) for one in ascending], scores, rtol=1e-12)

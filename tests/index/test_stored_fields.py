@@ -67,7 +67,7 @@ def answers(searcher):
     absolute = [own.tolist() for own in searcher.match(prepared, pools).absolute]
     speller = searcher.speller
     words = speller.complete("w"), speller.complete("w1"), speller.unknown(["w01", "no"])
-    near = speller.near("w01", 1), speller.near("x02", 1, open_end=True), speller.docids("w03", 40)
+    near = speller.near("w01", 1), speller.near("x02", 1, open_end=True), speller.docids_of_each(["w03"], 40)
     hits = [(f.docids.tolist(), f.scores.tolist()) for f in found]
     return hits, scored, absolute, searcher.contributions(prepared, pools), words, near
 

@@ -115,7 +115,7 @@ class PostingsSearcher:
     def prepare(
         self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
     ) -> PreparedQueries:
-        """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
+        """Look up the queries' terms, once for all of `search`, `match` and `contributions`."""
         columns = queries
         if not isinstance(columns, TermColumns):
             columns = TermColumns.of_queries(queries, self.complete, len(self._statistics))
@@ -137,10 +137,6 @@ class PostingsSearcher:
             for start in range(0, count, step):
                 top_docs += self._search_rows(batch, slice(start, min(start + step, count)), k, masks)
         return top_docs
-
-    def score(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
-        return self.match(prepared, candidates).scores
 
     def match(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None

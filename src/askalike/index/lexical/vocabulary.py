@@ -64,12 +64,8 @@ class TermVocabulary:
             is_known.update(zip(new, self._count(new)[1].tolist(), strict=True))
         return {term for term in terms if not is_known[term]}
 
-    def docids(self, term: str, count: int) -> list[int]:
-        """Return the lowest docids of the live questions that contain a term, up to a limit."""
-        return self.docids_of_each([term], count)[0]
-
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
-        """Return the `docids` of each term."""
+        """Return the lowest docids of the live questions that contain each term, up to a limit."""
         found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in terms]
         known, numbers = self._find(terms)
         for live, ids in zip(self._segments, known.segment_ids, strict=True):
