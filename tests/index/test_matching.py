@@ -26,7 +26,7 @@ def test_in_any_order_and_alone(searcher, query, similarity):
     prepared = searcher.prepare([query, query], similarity)
     docids = np.arange(300)
     shuffled = np.random.default_rng(1).permutation(docids)
-    for measure in (searcher.score, lambda *pools: searcher.match(*pools).absolute):
+    for measure in (lambda *pools: searcher.match(*pools).scores, lambda *pools: searcher.match(*pools).absolute):
         ascending, mixed = measure(prepared, [docids, shuffled])
         np.testing.assert_array_equal(ascending[shuffled], mixed)
         alone = [measure(prepared, [docids[n : n + 1], docids[:0]])[0][0] for n in range(20)]
