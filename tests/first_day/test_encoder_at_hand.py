@@ -212,7 +212,7 @@ def test_list_tries_what_is_installed(table, at_hand):
     archive, _ = import_table(table)
     listed = askalike("encoder", "list", archive)
     assert "words and minilm_l6" in listed.stdout
-    assert "how often a question is first of 4 questions when 60 % of its title is typed" in listed.stderr
+    assert "at most 300 questions that are first of 4 questions for 60 % of their title" in listed.stderr
     assert listed.stderr.endswith("the archive's encoder: minilm_l6\n")
     assert "no: pip install 'askalike[multilingual]'" in listed.stdout
     assert NAME in ArchiveEncoders(archive).names()  # a service encodes with it, too

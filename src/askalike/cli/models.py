@@ -27,7 +27,7 @@ from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import EncoderTrial, adopt_encoder, try_encoders
+from askalike.tuning.adoption import MAX_QUERIES, EncoderTrial, adopt_encoder, try_encoders
 from askalike.tuning.promotion import promote
 
 encoder_command = Typer(
@@ -129,8 +129,8 @@ def list_encoders_command(
         console.print()
         console.print(_trial_table(trials))
         n = format_count(trials[0].questions, "question")
-        print_remark(f"title: how often a question is first of {n} when 60 % of its title is typed")
-        print_remark("rephrasing: the same for one of its rephrasings; questions/s: when they are indexed")
+        print_remark(f"title: share of at most {MAX_QUERIES} questions that are first of {n} for 60 % of their title")
+        print_remark("rephrasing: the same for one of their rephrasings; questions/s: when they are indexed")
     if directory is not None:
         advice = f"the archive has no encoder; to choose one: askalike encoder use {directory} ENCODER"
         print_remark(f"the archive's encoder: {own.name}" if own else advice)
@@ -324,7 +324,7 @@ def distil_command(
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
-    An interrupted run resumes with the same command.
+    An interrupted run resumes with the same command, except with --jobs or --ray, whose processes keep no vectors.
 
     Examples:
 

@@ -47,7 +47,12 @@ class SearchRequest:
     """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
-        check_query(self.title, self.k)
+        if not isinstance(self.title, str):
+            raise InputError(
+                f"query {self.title!r}: expected a string; for several texts there is Retriever.search_many"
+            )
+        if self.k < 1:
+            raise SettingsError(f"k must be at least 1, got {self.k}")
         for name in ("min_probability", "min_similarity"):
             if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
                 raise SettingsError(f"{name} must be between 0 and 1, got {value}")
@@ -57,14 +62,6 @@ class SearchRequest:
         """Everything but the texts, and whether there is a body: requests with equal ones are searched as one batch."""
         minima = self.min_probability, self.min_similarity
         return bool(self.body.strip()), self.k, self.filter, self.prefix, *minima, self.explain
-
-
-def check_query(text: object, k: int) -> None:
-    """Raise InputError for a query that is not a string, SettingsError for a number of hits below 1."""
-    if not isinstance(text, str):
-        raise InputError(f"query {text!r}: expected a string; for several texts there is Retriever.search_many")
-    if k < 1:
-        raise SettingsError(f"k must be at least 1, got {k}")
 
 
 @dataclass(frozen=True, slots=True)
