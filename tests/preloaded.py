@@ -15,6 +15,8 @@ from multiprocessing import forkserver
 from pathlib import Path
 from unittest.mock import patch
 
+from waiting import PATIENCE_S
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
@@ -87,7 +89,7 @@ def run_preloaded(*arguments: object) -> tuple[int, str]:
     process = PreloadedProcess(arguments, os.environ)
     with process.stderr as lines:
         said = lines.read()
-    return process.wait(60), said
+    return process.wait(PATIENCE_S), said
 
 
 def _run(arguments: list[str], environment: Mapping[str, str], output: Path | None, stderr: socket.socket) -> None:

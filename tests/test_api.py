@@ -89,8 +89,10 @@ def test_what_is_not_a_list_of_texts_is_refused():
         with pytest.raises(askalike.InputError, match="not a dict"):
             retriever.search_many(by_id)
         for wrong in (["order", "password"], None):
-            with pytest.raises(askalike.InputError, match="expected a string; for several texts there is search_many"):
+            with pytest.raises(askalike.InputError, match="expected a string; for several texts"):
                 retriever.search(wrong)
+        with pytest.raises(askalike.SettingsError, match="k must be at least 1, got 0"):
+            retriever.search("order", k=0)
 
 
 def test_questions_have_their_own_ids_and_bodies():

@@ -1,6 +1,10 @@
 """The bundled example as an archive."""
 
+import atexit
+import shutil
+import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from askalike.readers import import_archive
@@ -11,9 +15,16 @@ DEFAULT_RANKER = "lm_jelinek_mercer"
 
 
 def riverside(path: Path) -> Path:
-    """Import the example into a new directory and return it."""
-    import_archive("table", [str(EXAMPLE)], str(path))
-    return path
+    """Copy the example, which each process imports once, into a new directory and return it."""
+    return Path(shutil.copytree(import_example(), path))
+
+
+@cache
+def import_example() -> Path:
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    import_archive("table", [str(EXAMPLE)], f"{folder}/riverside")
+    return Path(folder, "riverside")
 
 
 def ask_again(archive: Archive) -> None:

@@ -129,31 +129,22 @@ def test_an_option_means_one_thing_in_all_commands() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_numbers_choices_and_dates_are_checked_when_the_command_line_is_read(name: str) -> None:
+def test_options_of_a_command_are_checked_and_show_their_defaults(name: str) -> None:
+    """Numbers, choices and dates are checked when the command line is read."""
     for option in options(name):
-        kind = option.type_descriptor
+        kind, option_name = option.type_descriptor, f"{name} {option.opts}"
         if option.metavar in ("N", "NUMBER"):
-            assert kind.is_ranged, f"{name} {option.opts}: a number without a smallest value"
+            assert kind.is_ranged, f"{option_name}: a number without a smallest value"
         if option.metavar in CHECKED_VALUES:
-            assert option.callback, f"{name} {option.opts}: not checked"
+            assert option.callback, f"{option_name}: not checked"
         if "|" in (option.metavar or ""):
-            assert kind.is_choice, f"{name} {option.opts}: a choice that is not checked"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_shows_the_default_of_every_option_that_has_one(name: str) -> None:
-    for option in options(name):
+            assert kind.is_choice, f"{option_name}: a choice that is not checked"
         has_default = option.default not in (None, "") or isinstance(option.show_default, str)
         flag = getattr(option, "is_flag", False)
-        assert flag or option.required or has_default or option.opts[-1] in WITHOUT_DEFAULT, f"{name} {option.opts}"
-        assert not re.search(r"without (?:it|one)\b|; else |unless you say", option.help), f"{name} {option.opts}"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_with_a_ranker_has_its_settings_and_fields(name: str) -> None:
+        assert flag or option.required or has_default or option.opts[-1] in WITHOUT_DEFAULT, option_name
+        assert not re.search(r"without (?:it|one)\b|; else |unless you say", option.help), option_name
     names = {spelling for option in options(name) for spelling in option.opts}
-    if "--ranker" in names:
-        assert names >= {"--set", "--fields"}
+    assert "--ranker" not in names or names >= {"--set", "--fields"}
     assert ("--before" in names) == ("--after" in names)
     assert "--resume" not in names  # the same command resumes, everywhere
 

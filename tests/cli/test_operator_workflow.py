@@ -80,8 +80,8 @@ def test_search_for_a_pasted_error_message(mixed) -> None:
     assert ERROR in result["snippet"]
 
 
-FOREIGN = ("Pourquoi le métro est-il fermé ?", "Почему поезд опаздывает?", "Kann man Lasagne einfrieren?")
-NONSENSE = ("xyzzy", "asdf qwer zxcv", "zzzz")
+FOREIGN = ("Почему поезд опаздывает?", "Kann man Lasagne einfrieren?")
+NONSENSE = ("xyzzy", "asdf qwer zxcv")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_search_off_topic_on_all_surfaces(calibrated_riverside, tmp_path, monkey
         shutil.rmtree(path / "calibration")
     service = Service(path, ranker=(), options=("--set", "propose=0"))
     try:
-        for query in (*NONSENSE, *FOREIGN, "library", "bicycle", "my libary crad is lsot"):
+        for query in (*NONSENSE, *FOREIGN, "library", "my libary crad is lsot"):
             _, out, _ = run("search", path, query, "--json", "-k", 7)
             found = titles_of(out)
             typed = service.get(f"/v1/riverside/similar?k=7&title={quote(query)}").json["results"]

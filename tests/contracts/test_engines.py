@@ -71,7 +71,9 @@ def open_engine(request, library):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-@pytest.mark.parametrize("settings", [{}, {"fields": "title,text,answer"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, pytest.param({"fields": "title,text,answer"}, marks=pytest.mark.long)], ids=str
+)
 def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name, settings):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 
 from askalike.core.iteration import lazy_property
+from waiting import PATIENCE_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class Request:
     def answer(self) -> list[str]:
         """What is fetched."""
         self.begun.set()
-        assert self.allowed.wait(timeout=30)
+        assert self.allowed.wait(timeout=PATIENCE_S)
         return ["answer"]
 
 
@@ -33,10 +34,10 @@ def test_a_thread_does_not_wait_for_the_lazy_property_of_another_object() -> Non
     quick.allowed.set()
     waiting = Thread(target=lambda: slow.answer)
     waiting.start()
-    assert slow.begun.wait(timeout=30)
+    assert slow.begun.wait(timeout=PATIENCE_S)
     reading = Thread(target=lambda: quick.answer, daemon=True)
     reading.start()
-    reading.join(timeout=20)
+    reading.join(timeout=PATIENCE_S)
     assert quick.begun.is_set()
     slow.allowed.set()
     waiting.join()

@@ -42,7 +42,8 @@ def run(ranker, archive, text):
     return rankers.rank(ranker.open(archive.view()), {"q": Question("q", text)}, 60)["q"]
 
 
-def test_the_regression_is_scikit_learn_s():
+def test_the_regression_is_scikit_learn_s(monkeypatch):
+    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
     from sklearn.linear_model import Ridge  # slow to import
 
     random = np.random.default_rng(1)
@@ -52,11 +53,12 @@ def test_the_regression_is_scikit_learn_s():
         np.add.at(counts[text], pieces, 1)
     targets = random.normal(size=(200, 70)).astype(np.float32)
     expected = Ridge(alpha=2.0, fit_intercept=False).fit(counts, targets).coef_.T
-    vectors = fit_ngram_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0, steps=40)
+    vectors = fit_ngram_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0)
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 
-def test_pairs_of_words_have_a_penalty_of_their_own():
+def test_pairs_of_words_have_a_penalty_of_their_own(monkeypatch):
+    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
     settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
     penalties = settings.penalties
     assert penalties.tolist() == [2] * 20 + [7] * 10
@@ -65,7 +67,7 @@ def test_pairs_of_words_have_a_penalty_of_their_own():
     targets = random.normal(size=(200, 5)).astype(np.float32)
     expected = np.linalg.solve(counts.T @ counts + np.diag(penalties), counts.T @ targets)
     rows = RaggedArray.from_rows([np.repeat(np.arange(30), own).tolist() for own in counts])
-    vectors = fit_ngram_vectors(rows, targets, 30, penalty=penalties, steps=40)
+    vectors = fit_ngram_vectors(rows, targets, 30, penalty=penalties)
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 

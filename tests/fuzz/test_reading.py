@@ -15,10 +15,10 @@ import askalike
 from askalike.core.errors import AskalikeError
 from askalike.core.registry import names
 from askalike.readers import import_archive
+from calibration.riverside import riverside
 
 pytestmark = pytest.mark.fuzz
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 CHARACTERS = "aеß图कु\u0f73\u0301\u0327\uff9e\u200b\ud800\x00\x1b\n\t '\"-+*#:/.&<>$\\(){}[]｟ﬁ😀\u202eİ１"
 
 
@@ -63,7 +63,7 @@ def test_every_reader_of_files_has_a_source() -> None:
 
 
 def test_any_query_is_searched_or_refused_in_one_line(tmp_path: Path) -> None:
-    import_archive("table", [EXAMPLE], tmp_path / "desk")
+    riverside(tmp_path / "desk")
     with askalike.load(tmp_path / "desk", "lm_jelinek_mercer") as engine:
         for seed in seeds():
             dice = random.Random(seed)

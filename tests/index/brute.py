@@ -167,7 +167,7 @@ def score(
     fields: FieldWeights = (),
 ) -> list[np.ndarray]:
     """The scores of each query's pool, for queries that are prepared and scored at once."""
-    return searcher.score(searcher.prepare(queries, similarity, fields), pools)
+    return searcher.match(searcher.prepare(queries, similarity, fields), pools).scores
 
 
 def assert_agrees(numbers: Sequence[int], scores: Sequence[float], truth: Mapping[int, float], k: int) -> None:

@@ -54,7 +54,7 @@ def test_a_reader_takes_over_deletions_and_reads_its_segments_only_once(tmp_path
         expected = fresh({n: [(0, terms)] for n, terms in documents.items()})
         assert after.live.segment is before.live.segment
         assert reader.searcher.complete("a") == expected.complete("a")
-        assert reader.searcher.speller.docids("ab", 5) == expected.speller.docids("ab", 5)
+        assert reader.searcher.speller.docids_of_each(["ab"], 5) == expected.speller.docids_of_each(["ab"], 5)
         rebuilt = LexicalIndex.create()
         rebuilt.add(documents)
         [found], [wanted] = (index.search([["a1", "ab"]]) for index in (reader, rebuilt))

@@ -26,12 +26,12 @@ def test_in_any_order_and_alone(searcher, query, similarity):
     prepared = searcher.prepare([query, query], similarity)
     docids = np.arange(300)
     shuffled = np.random.default_rng(1).permutation(docids)
-    for measure in (searcher.score, lambda *pools: searcher.match(*pools).absolute):
+    for measure in (lambda *pools: searcher.match(*pools).scores, lambda *pools: searcher.match(*pools).absolute):
         ascending, mixed = measure(prepared, [docids, shuffled])
         np.testing.assert_array_equal(ascending[shuffled], mixed)
         alone = [measure(prepared, [docids[n : n + 1], docids[:0]])[0][0] for n in range(20)]
         np.testing.assert_array_equal(ascending[:20], alone)
-    scores = searcher.score(prepared, [docids, docids[:0]])[0]
+    scores = searcher.match(prepared, [docids, docids[:0]]).scores[0]
     ascending, mixed = searcher.contributions(prepared, [docids, shuffled])
     assert [ascending[n] for n in shuffled] == mixed
     np.testing.assert_allclose([sum(s for _, s in one.scores) for one in ascending], scores, rtol=1e-12)

@@ -102,11 +102,10 @@ def test_an_index_changed_step_by_step_spells_as_one_built_afresh(tmp_path):
     assert changed.unknown(words) == afresh.unknown(words) == set(words) - live
     for word in made_words(rng, 40, "abc"):
         assert changed.near(word, 1) == afresh.near(word, 1)
-        assert changed.docids(word, 3) == afresh.docids(word, 3)
+        assert changed.docids_of_each([word], 3) == afresh.docids_of_each([word], 3)
 
 
 def test_the_first_docids_are_live_ones(tmp_path):
     words = [(n, "word") for n in range(200)]
     speller = write(tmp_path / "index", [words, [(n, None) for n in range(150)]])
-    assert speller.docids("word", 3) == [150, 151, 152]
-    assert speller.docids("nothing", 3) == []
+    assert speller.docids_of_each(["word", "nothing"], 3) == [[150, 151, 152], []]

@@ -15,6 +15,7 @@ from askalike.index.files import (
     write_arrays,
     write_manifest,
 )
+from askalike.index.lexical import term_scores
 from askalike.index.lexical.builder import TermLists
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
@@ -66,7 +67,7 @@ def answers(searcher):
     absolute = [own.tolist() for own in searcher.match(prepared, pools).absolute]
     speller = searcher.speller
     words = speller.complete("w"), speller.complete("w1"), speller.unknown(["w01", "no"])
-    near = speller.near("w01", 1), speller.near("x02", 1, open_end=True), speller.docids("w03", 40)
+    near = speller.near("w01", 1), speller.near("x02", 1, open_end=True), speller.docids_of_each(["w03"], 40)
     hits = [(f.docids.tolist(), f.scores.tolist()) for f in found]
     return hits, scored, absolute, searcher.contributions(prepared, pools), words, near
 
@@ -148,3 +149,16 @@ def test_an_index_of_the_format_before_opens_and_grows(tmp_path, apart):
     assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(
         apart({n: own for n, own in (TITLES | WHOLES).items() if n != 1})
     )
+
+
+@pytest.mark.parametrize("documents", [TITLES, WHOLES], ids=["shared lists", "own lists"])
+def test_terms_that_are_looked_up_a_few_at_a_time_score_as_all_at_once(documents, monkeypatch):
+    documents = {number: [(0, terms)] for number, terms in documents.items()}
+    at_once = search(fresh(documents, field_count=2), QUERIES, ALL[0], 20, fields=FIELDS)
+    monkeypatch.setattr(term_scores, "MIN_ROOM", 1)
+    monkeypatch.setattr(term_scores, "TERMS_AT_ONCE", 3)
+    searcher = fresh(documents, field_count=2)
+    for query, expected in zip(QUERIES, at_once, strict=True):
+        [found] = search(searcher, [query], ALL[0], 20, fields=FIELDS)
+        np.testing.assert_array_equal(found.docids, expected.docids)
+        np.testing.assert_array_equal(found.scores, expected.scores)

@@ -230,7 +230,8 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
-from askalike.core.types import AllowedDocs, VectorPart, Vectors
+from askalike.core.types import VectorPart, Vectors
+from askalike.core.filters import AllowedDocs
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])
 def counted(name, call):

@@ -23,11 +23,11 @@ from askalike.integrations.bots.answered import AnsweredThreads, GivenAnswer
 from askalike.integrations.bots.bot import Bot, BotSettings, format_answer, run_bot, state_path
 from askalike.integrations.bots.chat import ChatError, Lookups, RefusedBotError
 from askalike.integrations.bots.web import ApiClient, check_address
-from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.drafts import list_drafts
 from askalike.store.feedback import read_verdicts
+from calibration.riverside import riverside
 from chat_servers import (
     BOT,
     HELPER,
@@ -41,7 +41,6 @@ from chat_servers import (
 from preloaded import PreloadedProcess
 from waiting import wait_for
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 LOST_CARD = "Hello all! I have lost my library card. What should I do?"
 LATE_BOOK = "My book is late. How much is the fine for a late book?"
 OFF_TOPIC = "Does anybody know a good pizzeria in Rome?"
@@ -51,8 +50,7 @@ SOCKETS = [name for name, kind in KINDS.items() if issubclass(kind, SocketServer
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("bots") / "desk"
-    import_archive("table", [EXAMPLE], path)
+    path = riverside(tmp_path_factory.mktemp("bots") / "desk")
     with LocalEngine.open(path, "bm25") as engine:
         engine.search("card")
     return path

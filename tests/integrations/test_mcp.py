@@ -20,15 +20,14 @@ from mcp.client.streamable_http import streamable_http_client
 
 from askalike.calibration.calibrate import calibrate
 from askalike.integrations.mcp import create_server
-from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.keys import create_key
+from calibration.riverside import riverside
 from commands import MAIN, askalike, environment
 from preloaded import PreloadedProcess
-from waiting import run
+from waiting import PATIENCE_S, run
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
 LOST_CARD = "I have lost my library card"
 ResultT = TypeVar("ResultT")
@@ -36,9 +35,7 @@ ResultT = TypeVar("ResultT")
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("assistants") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    return path
+    return riverside(tmp_path_factory.mktemp("assistants") / "riverside")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +161,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
 
 
 def test_a_calibrated_archive_gives_probabilities(archive: Path, tmp_path: Path) -> None:
-    import_archive("table", [EXAMPLE], tmp_path / "riverside")
+    riverside(tmp_path / "riverside")
     with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
         calibrate(engine.archive, engine.ranker).calibration.save(tmp_path / "riverside")
     with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
@@ -202,7 +199,7 @@ def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -
 
 def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> None:
     for url in map(urlsplit, serve(archive)):
-        with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+        with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
             connection.sendall(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n" * 900)
             received = b""
             while b" 429 " not in received:
@@ -214,13 +211,13 @@ def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> N
 @pytest.mark.long
 def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
     url = urlsplit(http_server)
-    with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+    with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
         connection.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
         assert connection.recv(100) == b""
 
 
 def test_without_a_key_nothing_but_loopback_is_listened_at(tmp_path: Path) -> None:
-    import_archive("table", [EXAMPLE], tmp_path / "riverside")
+    riverside(tmp_path / "riverside")
     done = askalike("mcp", tmp_path / "riverside", "-r", WORDS, "--http", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(

@@ -1,5 +1,6 @@
 """Static encoders, taught by pairs or by another encoder, and served with numpy alone."""
 
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -181,7 +182,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
         models.train(archive, Recipe.read("cnn", TINY | {"init": str(before)}), "third")
 
 
-def test_vectors_of_several_parts_are_taught_as_one():
+def test_vectors_of_several_parts_are_taught_as_one(monkeypatch):
     import scipy.sparse
 
     random = np.random.default_rng(0)
@@ -197,7 +198,14 @@ def test_vectors_of_several_parts_are_taught_as_one():
 
     length = np.linalg.norm(first, axis=1, keepdims=True)
     scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
-    encoded = encode_targets(Teacher(), list(range(20)), 14, lambda line: None)
+    monkeypatch.setattr("askalike.learning.distil.CHUNK_SIZE", 8)
+    monkeypatch.setattr("askalike.learning.distil.REPORT_S", 0)
+    lines = []
+    encoded = encode_targets(Teacher(), list(range(20)), 14, lines.append)
+    pattern = r"the teacher has encoded (8|16) of 20 texts; about \d+\.\d s left"
+    assert [bool(re.fullmatch(pattern, line)) for line in lines] == [True, True, False]  # the last: reduced
+    vectors = Vectors(vectors.parts[:1])
+    np.testing.assert_array_equal(encode_targets(Teacher(), list(range(20)), 6, print), concatenate_parts(vectors))
     np.testing.assert_allclose(encoded @ encoded.T, scores, atol=0.2)
     with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
         concatenate_parts(Vectors((VectorPart(first, "euclidean"),)))

@@ -1,7 +1,7 @@
 """A command that comes while another process writes an index waits for it, and gives up in the end."""
 
 import threading
-import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -19,28 +19,34 @@ def archive(archive):
     return archive
 
 
-def busy_for(archive, ranker, seconds):
-    """Another writer of the ranker's index, which is behind the archive by then."""
+@contextmanager
+def writing(archive, ranker):
+    """Yield the event that ends another writer of the ranker's index, which is behind the archive by then."""
     ranker.build(archive.view())
     index = ranker._current_index(archive.view())
     archive.upsert([Question("new", "a new one")])
-    held = threading.Event()
+    held, ended = threading.Event(), threading.Event()
 
     def write():
         with index.lock_files():
             held.set()
-            time.sleep(seconds)
+            ended.wait()
 
     thread = threading.Thread(target=write)
     thread.start()
-    assert held.wait(60)
-    return thread
+    held.wait()
+    try:
+        yield ended
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_it_waits_for_another_writer(archive):
-    writer = busy_for(archive, rankers.create("tfidf"), 0.5)
-    ranker = rankers.open_current(rankers.create("tfidf"), archive.view())
-    assert not writer.is_alive() or writer.join() is None
+    with writing(archive, rankers.create("tfidf")) as ended:
+        threading.Timer(0.3, ended.set).start()
+        ranker = rankers.open_current(rankers.create("tfidf"), archive.view())
+        assert ended.is_set()
     assert rankers.rank(ranker, {"x": Question("x", "new one")}, 1)["x"][0].id == "new"
 
 
@@ -54,25 +60,12 @@ def test_a_first_search_waits_for_another_one_that_builds_the_index(archive):
 
 
 def test_promotion_is_not_stopped_by_a_writer(archive):
-    writer = busy_for(archive, rankers.create("tfidf"), 0.5)
-    result = promote(archive, "tfidf", measure="RR")
-    writer.join()
-    assert "held-out queries" in result.reason
+    with writing(archive, rankers.create("tfidf")) as ended:
+        threading.Timer(0.3, ended.set).start()
+        assert "held-out queries" in promote(archive, "tfidf", measure="RR").reason
 
 
 def test_it_gives_up(archive, monkeypatch):
     monkeypatch.setattr(rankers, "LOCK_TIMEOUT_S", 0.3)
-    writer = busy_for(archive, rankers.create("tfidf"), 1.0)
-    with pytest.raises(IndexBusyError, match="another process is writing"):
+    with writing(archive, rankers.create("tfidf")), pytest.raises(IndexBusyError, match="another process is writing"):
         rankers.open_current(rankers.create("tfidf"), archive.view())
-    writer.join()
-
-
-def test_an_index_is_not_discarded_beside_its_writer(archive):
-    ranker, view = rankers.create("tfidf"), archive.view()
-    ranker.build(view)
-    [index] = ranker.indexes(view)
-    with index.writer(), pytest.raises(IndexBusyError, match="another process is writing"):
-        rankers.delete_indexes(rankers.create("tfidf"), view)
-    rankers.delete_indexes(rankers.create("tfidf"), view)
-    assert not rankers.create("tfidf").indexes(view)[0].change

@@ -6,7 +6,7 @@ import pytest
 
 from askalike import Answer, Archive, Filter, Link, LocalEngine, Question, SettingsError, load, rankers
 from askalike.rankers import create, open_current
-from askalike.store.filtering import find_originals
+from askalike.store.records import find_originals
 
 QUESTIONS = (
     Question("o", "Reset a forgotten password", accepted_answer_id="oa"),

@@ -8,20 +8,16 @@ from pathlib import Path
 import pytest
 from serving import Service, index
 
-from askalike.readers import import_archive
 from askalike.service import REQUIRED_MODULES
+from calibration.riverside import riverside
 
 collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in REQUIRED_MODULES) else []
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled archive, imported and indexed once; tests must not change it."""
-    path = tmp_path_factory.mktemp("example") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    return index(path)
+    return index(riverside(tmp_path_factory.mktemp("example") / "riverside"))
 
 
 @pytest.fixture(scope="session")

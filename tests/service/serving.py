@@ -18,7 +18,7 @@ from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
 from askalike.store import Archive, keys
 from preloaded import PreloadedProcess
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
 
@@ -81,7 +81,7 @@ class Service:
         all_headers = dict(headers or {})
         if body is not None and not isinstance(body, bytes):
             body, all_headers = json.dumps(body).encode(), {"content-type": "application/json"} | all_headers
-        connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=30)
+        connection = http.client.HTTPConnection(self.url.hostname or "", self.url.port, timeout=PATIENCE_S)
         try:
             connection.request(method, path, body, all_headers)
             response = connection.getresponse()
@@ -90,7 +90,7 @@ class Service:
             connection.close()
 
     def connect(self) -> socket.socket:
-        return socket.create_connection((self.url.hostname, self.url.port), timeout=20)
+        return socket.create_connection((self.url.hostname, self.url.port), timeout=PATIENCE_S)
 
     def get(self, path: str, **headers: str) -> Response:
         return self.send("GET", path, headers=headers)
@@ -111,15 +111,15 @@ class Service:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        exit_code = self.process.wait(30)
-        self._reader.join(10)
+        exit_code = self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
         return exit_code
 
     def kill(self) -> None:
         """Kill -9 all its processes, which have a session of their own."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
-        self._reader.join(10)
+        self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
 
 
 def _start(program: Path, arguments: list[str], env: Mapping[str, str]) -> "subprocess.Popen[str]":

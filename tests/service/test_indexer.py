@@ -5,12 +5,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.core.types import Question
 from askalike.index.files import MANIFEST
+from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
@@ -79,3 +82,29 @@ def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) 
         insert_feedback(opened, LoggedQuery("new", "", (), "bm25"), "none_of_these", None)
         indexer.delete_expired()
         assert delete_older_than(opened, 0) == (0, 1)
+
+
+def test_duplicates_are_looked_for_more_rarely_while_people_search(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, found_at = 0.0, list[float]()
+
+    def look_for_a_second(_: object) -> bool:
+        nonlocal now
+        found_at.append(now)
+        now += 1
+        return True
+
+    monkeypatch.setattr(indexer_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(indexer_module.Proposer, "step", look_for_a_second)
+    searching = True
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0.5), lambda: searching)
+    while len(found_at) < 3:
+        indexer.propose_duplicates()
+        now += 0.25
+    assert np.diff(found_at).tolist() == pytest.approx([11, 11], abs=0.5)
+    searching = False
+    while len(found_at) < 6:
+        indexer.propose_duplicates()
+        now += 0.25
+    assert np.diff(found_at)[3:].tolist() == pytest.approx([2, 2], abs=0.5)

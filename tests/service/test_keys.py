@@ -135,13 +135,13 @@ def test_a_key_sent_in_the_wrong_place_is_not_logged(closed: Service, guarded: P
 
 
 def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:
-    options = ("--workers", "2", "--set", "requests_per_s=0.5", "--set", "burst=5")
+    options = ("--workers", "2", "--set", "requests_per_s=0.2", "--set", "burst=5")
     slow = serve(archive, options=options)
     start, answered = time.monotonic(), 0
     while (answer := slow.get(SIMILAR)).status == 200:
         answered += 1
-    assert 5 <= answered <= 6 + 0.5 * (time.monotonic() - start)
-    assert (answer.status, 1 <= int(answer.headers["retry-after"]) <= 2) == (429, True)
+    assert 5 <= answered <= 6 + 0.2 * (time.monotonic() - start)
+    assert (answer.status, 1 <= int(answer.headers["retry-after"]) <= 5) == (429, True)
     assert slow.get("/healthz").status == 200
     assert slow.send("GET", SIMILAR, headers=key_header(archive, "read")).status == 200
     assert wait_for(lambda: slow.get(SIMILAR).status == 200)

@@ -1,6 +1,5 @@
 """Likely duplicates: found by the running service, decided over HTTP; gaps that are ignored."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -57,6 +56,7 @@ def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(ser
     assert 0.05 <= probabilities[-1] <= probabilities[0] <= 1
 
 
+@pytest.mark.long
 def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archive) -> None:
     with Archive.open(archive) as opened:
         texts = [q for _, q in opened.view().questions()]
@@ -65,9 +65,7 @@ def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archi
     wait_for(lambda: list_duplicates(served, limit=1))
     for n in range(5):
         served.send("PUT", f"{V1}/questions/w{n}", {"title": f"Zymurgy{n} for beginners"})
-        started = time.perf_counter()
         wait_for(lambda n=n: served.poll(f"{V1}/similar?title=zymurgy{n}").get("results"))
-        print(f"visible after {time.perf_counter() - started:.3f} s")
 
 
 @pytest.fixture(scope="module")

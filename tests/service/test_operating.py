@@ -2,6 +2,7 @@
 
 import fcntl
 import http.client
+import json
 import os
 import resource
 import shutil
@@ -21,7 +22,7 @@ from serving import Service
 from askalike.store import Archive
 from askalike.store.query_log import daily_use, delete_older_than, sum_use
 from commands import askalike
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 V1 = "/v1/riverside"
 
@@ -67,7 +68,7 @@ def test_sigterm_finishes_requests_under_way_and_loses_nothing(serve, archive: P
         assert connection.recv(100).startswith(b"HTTP/1.1 201 ")
     for writer in writers:
         writer.join()
-    assert service.process.wait(20) == 0
+    assert service.process.wait(PATIENCE_S) == 0
     assert not [line for line in service.lines if "Traceback" in line]
     with Archive.open(archive) as opened:
         assert len(opened.view().get_questions([*acknowledged, "slow"])) == len(acknowledged) + 1
@@ -186,7 +187,9 @@ def test_an_archive_that_is_damaged_does_not_stop_another(archive: Path, serve: 
     assert service.get("/v1/other/similar?title=library+card").status == 503
     assert service.get("/readyz").status == 503
     assert service.get("/healthz").status == 200
-    assert any("other" in line and "damaged" in line for line in service.lines)
+    messages = [json.loads(line)["message"] for line in list(service.lines)]
+    assert any(message.startswith("serving at http://") for message in messages)
+    assert any("other" in message and "damaged" in message for message in messages)
 
 
 def test_a_damaged_index_is_rebuilt_before_the_service_is_ready(archive: Path, serve: Callable[..., Service]) -> None:

@@ -1,6 +1,5 @@
 """What all requests share: ids, errors, limits, the log, and the API's description."""
 
-import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -138,22 +137,8 @@ def test_a_missing_extra_is_named_in_one_line(archive: Path, monkeypatch: pytest
     assert "pip install 'askalike[service]'" in done.stderr
 
 
-def test_every_line_of_the_log_is_json(serve, archive: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "archive.sqlite").write_bytes(b"none")
-    service = serve(archive, broken)
-    service.get("/healthz")
-    messages = [json.loads(line)["message"] for line in list(service.lines)]
-    assert any(message.startswith("serving at http://") for message in messages)
-    assert any("broken" in message for message in messages)
-
-
 def test_a_calibration_that_is_not_used_is_in_the_log(serve, copy, calibrated_riverside: Path) -> None:
     earlier = copy(calibrated_riverside)
-    advice = f"was made with other settings; run: askalike calibrate {earlier}"
     told = serve(earlier, options=("--set", "fields=title"))
     [line] = [line for line in told.log() if "calibration" in line["message"]]
-    assert line["message"].endswith(advice)
-    silent = serve(earlier)
-    assert not [line for line in silent.log() if "calibration" in line["message"]]
+    assert line["message"].endswith(f"was made with other settings; run: askalike calibrate {earlier}")

@@ -92,6 +92,7 @@ def test_min_probability_leaves_out_less_probable_questions(serve, copy, calibra
     assert sure.json["results"][0]["probability"] > 0.3
     assert sure.json["results"][0]["calibrated"]
     assert all(r["probability"] >= 0.3 for r in doubtful.json["results"])
+    assert not [line for line in service.log() if "calibration" in line["message"]]
 
 
 def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:

@@ -112,6 +112,10 @@ def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(archive, t
     [
         (Question(7, "A title"), "Question: id is 7; expected a string"),
         (Question("7", None), "Question: title is None; expected a string"),
+        (
+            Question("7", "A title", created_at="yesterday"),
+            "Question: created_at is 'yesterday'; expected a date such as 2014-01-21T20:26:05",
+        ),
         (Question("7", "A title", tags="linux"), "Question: tags is 'linux'; expected a tuple, each a string"),
         (Question("7", "A title", markup="md"), "Question: markup is 'md'; expected one of text, html"),
         (Question("7", "A title", votes=True), "Question: votes is True; expected a whole number or None"),

@@ -22,7 +22,7 @@ def spell(table: TokenTable, texts: list[str]) -> list[list[tuple[str, int]]]:
 
 def test_token_table_numbers_tokens_with_their_starts():
     learned: list[str] = []
-    found = spell(TokenTable(learned.append), TEXTS)
+    found = spell(TokenTable(learned.extend), TEXTS)
     assert found[0] == [("boil", 0), ("an", 5), ("egg", 8)]
     assert found[1] == []
     assert found[2] == [("an", 2), ("egg", 5)]
@@ -41,7 +41,7 @@ def test_token_table_keeps_numbers_beyond_its_slots():
     table = TokenTable(lambda _: None)
     first = table.number([" ".join(words[:100])]).numbers
     table.number([" ".join(words)])
-    assert len(table) == len(words)
+    assert len(table.tokens) == len(words)
     np.testing.assert_array_equal(table.number([" ".join(words)]).numbers, np.arange(len(words)))
     np.testing.assert_array_equal(first, np.arange(100))
 

@@ -3,8 +3,9 @@
 import pytest
 
 from askalike.core.errors import SettingsError
+from askalike.core.values import format_duration
 from askalike.experiments.trials import Trial
-from askalike.tuning.state import Budget, TuningState, format_duration, parse_duration
+from askalike.tuning.state import Budget, TuningState, parse_duration
 
 TRIAL = Trial("bm25", {"b": 0.5})
 

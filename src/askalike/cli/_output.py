@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from askalike.experiments.run import OpenBar
 
+NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
+
 
 def to_json(value: Any) -> str:
     """Return JSON for stdout: on one line for a program, indented for a terminal."""

@@ -19,7 +19,7 @@ from askalike.cli._output import format_ranker, open_console, plain_table, print
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
-from askalike.core.values import format_count
+from askalike.core.values import format_count, format_duration
 from askalike.encoders import NEURAL_EXTRA_MODULES, PACKAGED_ENCODERS, find_package
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import distil, list_models, remove_model, train
@@ -27,7 +27,7 @@ from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import MAX_QUESTIONS, EncoderTrial, adopt_encoder, try_encoders
+from askalike.tuning.adoption import MAX_QUERIES, EncoderTrial, adopt_encoder, try_encoders
 from askalike.tuning.promotion import promote
 
 encoder_command = Typer(
@@ -129,10 +129,11 @@ def list_encoders_command(
         console.print()
         console.print(_trial_table(trials))
         n = format_count(trials[0].questions, "question")
-        print_remark(f"first for 60 % of its title, first for a rephrasing; {n} drawn, at most {MAX_QUESTIONS:,}")
+        print_remark(f"title: share of at most {MAX_QUERIES} questions that are first of {n} for 60 % of their title")
+        print_remark("rephrasing: the same for one of their rephrasings; questions/s: when they are indexed")
     if directory is not None:
-        use = f"the archive's encoder: {own.name}" if own else f"words alone; askalike encoder use {directory} ENCODER"
-        print_remark(use)
+        advice = f"the archive has no encoder; to choose one: askalike encoder use {directory} ENCODER"
+        print_remark(f"the archive's encoder: {own.name}" if own else advice)
     elif installed:
         print_remark("what each would give an archive, and how fast: askalike encoder list DIR")
 
@@ -216,14 +217,8 @@ def _print_training_progress(progress: Any) -> None:
 
 def _format_remaining(progress: Any) -> str:
     """Return the time until training ends: it stops early if the dev measure no longer rises."""
-    least, most = _format_duration(progress.least_remaining_s), _format_duration(progress.remaining_s)
+    least, most = format_duration(progress.least_remaining_s), format_duration(progress.remaining_s)
     return f"{most} left" if least == most else f"{least} to {most} left"
-
-
-def _format_duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def models_command(
@@ -329,7 +324,7 @@ def distil_command(
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
-    An interrupted run resumes with the same command.
+    An interrupted run resumes with the same command, except with --jobs or --ray, whose processes keep no vectors.
 
     Examples:
 

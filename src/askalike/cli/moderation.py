@@ -8,8 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 import askalike.cli._options as options
-from askalike.cli._output import format_proportion, progress_bar, to_json
-from askalike.cli._results import NO_RESULT_MESSAGE
+from askalike.cli._output import NO_RESULT_MESSAGE, format_proportion, progress_bar, to_json
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count

@@ -12,12 +12,12 @@ import askalike.cli._options as options
 from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli._output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
-from askalike.core.values import format_count
+from askalike.core.values import format_count, format_duration
 from askalike.experiments.grid_search import SEED
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
 from askalike.tuning.run import TuningResult, tune_archive
-from askalike.tuning.state import format_duration, parse_duration
+from askalike.tuning.state import parse_duration
 from askalike.tuning.successive_candidates import CandidateResult, Event
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import format_difference

@@ -1,7 +1,7 @@
 """Values as people write and read them: one parser for each kind, for the command line, HTTP, TOML and Python.
 
 A parser returns the value, or raises ValueError with what was expected. Points in time are ISO 8601 in UTC, as askalike
-stores them. `format_count` gives messages their counts with nouns.
+stores them. `format_count` gives messages their counts with nouns, `format_duration` times.
 """
 
 import codecs
@@ -180,3 +180,10 @@ def format_count(count: int, noun: str) -> str:
     if noun.endswith(CONSONANT_Y):
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith(SIBILANTS) else 's'}"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time in seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

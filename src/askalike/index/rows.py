@@ -1,7 +1,7 @@
 """The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -139,20 +139,6 @@ class LiveRows(ABC):
             count = _find_rows(self.docids, self.phrasings, live, docids, excluded_docid, excluded_phrasing, at, rows)
         return at[:count], rows[:count]
 
-    def find_titles(self, keys: Array) -> Iterator[tuple[int, int]]:
-        """Yield (query, row) of every live row with the title of a query. keys: uint64 (Q)."""
-        known, rows = self.titles
-        if not len(known):
-            return
-        first = known.searchsorted(keys)
-        for query in (known[np.minimum(first, len(known) - 1)] == keys).nonzero()[0].tolist():
-            at = int(first[query])
-            while at < len(known) and known[at] == keys[query]:
-                row = int(rows[at])
-                if not len(self.deleted) or self.live_mask[row]:
-                    yield query, row
-                at += 1
-
 
 def find_titles(
     segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
@@ -164,10 +150,14 @@ def find_titles(
     """
     wanted, found = np.array(keys, np.uint64), dict[int, set[int]]()
     for segment in segments:
-        for query, row in segment.find_titles(wanted):
-            docid, (excluded, phrasing) = int(segment.docids[row]), exclusions[query]
-            if docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing):
-                found.setdefault(query, set()).add(docid)
+        known, rows = segment.titles
+        first, last = known.searchsorted(wanted), known.searchsorted(wanted, "right")
+        for query in (first < last).nonzero()[0].tolist():
+            excluded, phrasing = exclusions[query]
+            for row in rows[first[query] : last[query]].tolist():
+                docid, is_live = int(segment.docids[row]), not len(segment.deleted) or segment.live_mask[row]
+                if is_live and (docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing)):
+                    found.setdefault(query, set()).add(docid)
     return {query: sorted(docids)[:MAX_TITLES] for query, docids in found.items()}
 
 

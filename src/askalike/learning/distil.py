@@ -1,12 +1,13 @@
 """Distils an encoder to a lookup: ridge regression of its vectors of an archive's texts on their n-grams, no torch."""
 
 import shutil
+import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from askalike.core.files import folder_errors
 from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Question
-from askalike.core.values import format_count
+from askalike.core.values import format_count, format_duration
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
@@ -38,6 +39,8 @@ from askalike.text.words import WORD
 MAX_DIM = 1_024
 CHUNK_SIZE = 1_024
 """Number of texts encoded at a time."""
+REPORT_S = 30
+"""Seconds between two reports of how far the teacher is."""
 
 HalfArray = NDArray[np.float16]
 Floats = NDArray[np.float32]
@@ -146,11 +149,14 @@ def collect_questions(view: View, settings: DistillationSettings) -> Sequence[Qu
 
 def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Floats:
     """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
-    blocks = list(_encode_blocks(encoder, texts, log))
-    vectors = scipy.sparse.vstack(blocks, format="csr") if scipy.sparse.issparse(blocks[0]) else np.concatenate(blocks)
-    if vectors.shape[1] <= max_dim and not scipy.sparse.issparse(vectors):
-        return np.asarray(vectors, np.float32)
-    return reduce_dimension(vectors, max_dim, log)
+    blocks = _encode_blocks(encoder, texts, "texts", log)
+    first = next(blocks)
+    if scipy.sparse.issparse(first):
+        return reduce_dimension(scipy.sparse.vstack([first, *blocks], format="csr"), max_dim, log)
+    vectors = np.empty((len(texts), first.shape[1]), np.float32)
+    for start, block in zip(range(0, len(texts), CHUNK_SIZE), chain([first], blocks), strict=True):
+        vectors[start : start + CHUNK_SIZE] = block
+    return vectors if vectors.shape[1] <= max_dim else reduce_dimension(vectors, max_dim, log)
 
 
 @contextmanager
@@ -168,7 +174,7 @@ def share_vectors(
     shared = teacher.share_vectors(view.path, len(view))
     whole = {(question.title, question.body) for question in documents}
     own = [text for text in texts if (getattr(text, "title", ""), text.body) in whole]
-    for _ in _encode_blocks(teacher, own, log):
+    for _ in _encode_blocks(teacher, own, "texts that the archive has", log):
         pass
     teacher.document_cache = VectorCache(folder, teacher.fingerprint, below=shared)
     try:
@@ -177,12 +183,16 @@ def share_vectors(
         teacher.document_cache = shared
 
 
-def _encode_blocks(encoder: Encoder, texts: Sequence[Text], log: LogCallback) -> Iterator[Any]:
-    """Yield the vectors in blocks of CHUNK_SIZE texts."""
-    for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE))):
-        if number and number % 16 == 0:
-            log(f"the teacher has encoded {number * CHUNK_SIZE} of {len(texts)} texts")
+def _encode_blocks(encoder: Encoder, texts: Sequence[Text], what: str, log: LogCallback) -> Iterator[Any]:
+    """Yield the vectors in blocks of CHUNK_SIZE texts. what: the texts, as the reports call them."""
+    reported, reported_at = 0, time.monotonic()
+    for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE)), 1):
         yield block
+        done, elapsed = number * CHUNK_SIZE, time.monotonic() - reported_at
+        if elapsed >= REPORT_S and done < len(texts):
+            left = format_duration(elapsed * (len(texts) - done) / (done - reported))
+            log(f"the teacher has encoded {done:,} of {len(texts):,} {what}; about {left} left")
+            reported, reported_at = done, time.monotonic()
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:

@@ -24,7 +24,7 @@ from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import Progress, Question
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.labels.learned import learned_test
+from askalike.labels.splits import learned_test
 from askalike.moderation.pairs import (
     Link,
     Linker,
@@ -39,7 +39,7 @@ from askalike.moderation.pairs import (
 from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
-from askalike.store.filtering import find_originals
+from askalike.store.records import find_originals
 
 A = TypeVar("A")
 B = TypeVar("B")

@@ -8,13 +8,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_explanations import MAX_WORDS, Word, by_score, explain_whole, pair_label
+from askalike.rankers._word_explanations import MAX_WORDS, Word, explain_whole, pair_label
 from askalike.text.clean import plain_text
 
 MAX_SPANS = 5
@@ -134,7 +135,8 @@ def explain_by_occlusion(
         rows = [Contribution(word.text, (), drop) for word, drop in zip(query_words, drops, strict=True)]
         if not rows and scores[docid]:
             rows = [Contribution(name, (), scores[docid])]
-        explanations[docid] = Explanation(scores[docid], by_score(rows), spans, texts)
+        rows.sort(key=attrgetter("score"), reverse=True)
+        explanations[docid] = Explanation(scores[docid], tuple(rows), spans, texts)
     return explanations
 
 

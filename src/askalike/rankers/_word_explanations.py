@@ -178,13 +178,9 @@ def _explain_words(
         else Contribution(form.text, (), share)
         for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
+    rows.sort(key=attrgetter("score"), reverse=True)
     spans = dict.fromkeys(other.span for other in nearest if other)
-    return Explanation(score, by_score(rows), tuple(spans), texts)
-
-
-def by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """Return contributions, the highest first."""
-    return tuple(sorted(contributions, key=attrgetter("score"), reverse=True))
+    return Explanation(score, tuple(rows), tuple(spans), texts)
 
 
 def pair_label(text: str, other: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from askalike.core.config import validate_settings
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.registry import load
-from askalike.core.types import LocatedRecord
+from askalike.core.types import LocatedRecord, Place, Question, RejectedRow
 from askalike.core.values import parse_encoding, parse_language
-from askalike.readers._queries import read_candidates, read_queries
+from askalike.readers._json import Row, read_json_lines
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
 from askalike.store import ArchiveSummary
@@ -121,3 +121,38 @@ def _sum_summaries(summaries: Sequence[ArchiveSummary]) -> ArchiveSummary:
         source=", ".join(str(summary.source) for summary in summaries),
         changes=sum_changes(summary.changes for summary in summaries),
     )
+
+
+def read_queries(path: Path) -> dict[str, Question]:
+    """Return query id → query, in the file's order. Raises InputError with the invalid line."""
+    queries: dict[str, Question] = {}
+    for place, row in _read_objects(path):
+        id = row.get("id", row.get("_id"))
+        title = row.get("title") or row.get("text") or row.get("question")
+        if not isinstance(id, str | int) or not isinstance(title, str):
+            raise InputError(f'{place}: expected an object with "id" and "title" (or "_id" and "text")')
+        if str(id) in queries:
+            raise InputError(f"{place}: query id {id!r} appeared before; ids must differ")
+        body = row.get("body") or (row.get("text") if row.get("title") else "") or ""
+        queries[str(id)] = Question(str(id), title, str(body), language=row.get("language"))
+    if not queries:
+        raise InputError(f"{path}: holds no queries; expected one JSON object per line")
+    return queries
+
+
+def read_candidates(path: Path) -> dict[str, Sequence[str]]:
+    """Return query id → ids of the documents to rank for it, in the file's order. Raises InputError."""
+    candidates: dict[str, Sequence[str]] = {}
+    for place, row in _read_objects(path):
+        id, documents = row.get("_id", row.get("id")), row.get("candidates")
+        if not isinstance(id, str | int) or not isinstance(documents, list):
+            raise InputError(f'{place}: expected an object with "_id" and a list "candidates"')
+        candidates[str(id)] = [str(d) for d in documents]
+    return candidates
+
+
+def _read_objects(path: Path) -> Iterator[tuple[Place, Row]]:
+    for place, row in read_json_lines(SourceFiles(), path):
+        if isinstance(row, RejectedRow):
+            raise InputError(f"{place}: {row.reason}; expected one JSON object per line")
+        yield place, row

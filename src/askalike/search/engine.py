@@ -12,7 +12,7 @@ import numpy as np
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
-from askalike.core.errors import SettingsError, UnusableIndexError
+from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.index.engine import ArchiveIndex
@@ -47,6 +47,10 @@ class SearchRequest:
     """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.title, str):
+            raise InputError(
+                f"query {self.title!r}: expected a string; for several texts there is Retriever.search_many"
+            )
         if self.k < 1:
             raise SettingsError(f"k must be at least 1, got {self.k}")
         for name in ("min_probability", "min_similarity"):
@@ -55,8 +59,9 @@ class SearchRequest:
 
     @property
     def options(self) -> Hashable:
-        """Everything but the texts: requests with equal options can be searched as one batch."""
-        return self.k, self.filter, self.prefix, self.min_probability, self.min_similarity, self.explain
+        """Everything but the texts, and whether there is a body: requests with equal ones are searched as one batch."""
+        minima = self.min_probability, self.min_similarity
+        return bool(self.body.strip()), self.k, self.filter, self.prefix, *minima, self.explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,7 @@ class LocalEngine:
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request, all from one state of the archive. See `search` for the options."""
         queries = [(Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body), r) for n, r in enumerate(requests)]
-        opened, groups = self._open(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
+        opened, groups = self._open(), groupby(queries, lambda query: query[1].options)
         return [result for _, group in groups for result in self._search(opened, list(group))]
 
     def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
@@ -265,7 +270,8 @@ class LocalEngine:
         filter = self.filter & request.filter if self.filter and request.filter else request.filter or self.filter
         if filter:
             self._view.require_tags(filter.tags)
-        use, searcher = _use(request), opened.searcher
+        use: Use = "question" if request.body.strip() else "title"
+        searcher = opened.searcher
         if use not in opened.calibrations:
             opened.calibrations[use] = self._calibrators[use].calibration
         calibration, min_probability = opened.calibrations[use], 0.0
@@ -283,7 +289,8 @@ class LocalEngine:
             answered_first=self._answered_first,
         )  # fmt: skip
         while True:
-            retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved
+            if not calibration or any(limits.min_similarities):
+                retrieved = add_absolute(searcher, retrieved)
             rows = select_candidates(searcher, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
@@ -327,7 +334,3 @@ def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bo
         matched if matched is not question else None,
         candidate.duplicate_of,
     )
-
-
-def _use(request: SearchRequest) -> Use:
-    return "question" if request.body.strip() else "title"

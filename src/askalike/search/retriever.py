@@ -15,7 +15,7 @@ from askalike.core.iteration import check_list
 from askalike.core.types import TYPED_QUERY_ID, Answer, Explanation, Place, Question, SearchHit
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Searcher
-from askalike.search.engine import SearchResult
+from askalike.search.engine import SearchRequest, SearchResult
 from askalike.search.explain import extract_shown_snippet, keep_readable
 from askalike.store import Clusters, View
 from askalike.store.languages import LanguageAssigner
@@ -134,17 +134,14 @@ class Retriever:
     def search_many(self, texts: Iterable[str], k: int = 5) -> list[SearchResult]:
         """Return what `search` returns for each of the texts, in order. They are searched as one batch.
 
-        Raises InputError for a query that is not a string.
+        Raises InputError for a query that is not a string, SettingsError for a k below 1.
         """
         started, searcher = time.perf_counter(), self._searcher
         if searcher is None:
             raise ArchiveError("this Retriever is closed; make a new one")
-        queries = _list_texts(texts)
-        for text in queries:
-            if not isinstance(text, str):
-                raise InputError(f"query {text!r}: expected a string; for several texts there is search_many")
-        named = {f"{TYPED_QUERY_ID}{n or ''}": text for n, text in enumerate(queries)}
-        retrieved = rankers.search(searcher, {id: Question(id, text) for id, text in named.items()}, k)
+        requests = [SearchRequest(text, k=k) for text in _list_texts(texts)]  # which checks them
+        queries = [Question(f"{TYPED_QUERY_ID}{n or ''}", request.title) for n, request in enumerate(requests)]
+        retrieved = rankers.search(searcher, {query.id: query for query in queries}, k)
         retrieved = rankers.add_absolute(searcher, retrieved)
         texts_by_docid = self._view.questions_by_docid(retrieved.distinct_docids)
         reasons = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts_by_docid)

@@ -1,6 +1,6 @@
 """Selects the questions to show: originals instead of their duplicates, and only what is similar or probable enough."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,8 +11,7 @@ from askalike.calibration.calibration import Calibrator
 from askalike.core.filters import Filter
 from askalike.core.types import Floats, Question
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher
-from askalike.store import View
-from askalike.store.filtering import find_originals
+from askalike.store.records import find_originals
 from askalike.text.words import fold_title
 
 ANSWERED_FIRST = 0.05
@@ -43,11 +42,6 @@ class Limits:
     minimum_requested: bool
     answered_first: float = ANSWERED_FIRST
 
-    @property
-    def need_absolute(self) -> bool:
-        """Whether questions are selected by their absolute scores."""
-        return self.calibrator is None or any(self.min_similarities)
-
 
 class Selected(NamedTuple):
     """A question that may be shown, and the retrieved question that matched: itself or a duplicate of it.
@@ -77,8 +71,13 @@ def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) 
 
     retrieved: with absolute scores if the limits need them.
     """
-    texts, language = searcher.view.questions_by_docid(retrieved.distinct_docids), searcher.language
-    originals = _read_originals(searcher.view, texts.values())
+    view, language = searcher.view, searcher.language
+    texts = view.questions_by_docid(retrieved.distinct_docids)
+    ids = {question.id: question for question in texts.values()}
+    found = find_originals(view, ids)
+    absent = set(found.in_archive.values()) - ids.keys()
+    known = ids | (view.get_questions(absent) if absent else {})
+    originals = _Originals({id: known[end] for id, end in found.in_archive.items() if end in known}, found.absent)
     return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
 
 
@@ -174,12 +173,3 @@ def _are_shown(
     if limits.calibrator is None:
         return similar
     return [is_similar and p >= limits.min_probability for is_similar, p in zip(similar, certain.tolist(), strict=True)]
-
-
-def _read_originals(view: View, questions: Iterable[Question]) -> _Originals:
-    ids = {question.id: question for question in questions}
-    found = find_originals(view, ids)
-    absent = set(found.in_archive.values()) - ids.keys()
-    originals = ids | (view.get_questions(absent) if absent else {})
-    shown = {id: originals[end] for id, end in found.in_archive.items() if end in originals}
-    return _Originals(shown, found.absent)

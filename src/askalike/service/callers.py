@@ -2,15 +2,17 @@
 
 Routes declare both by type; those of authorization are at the end."""
 
+import json
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Path, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
 
 from askalike.service.schema import Problem
 from askalike.service.served_archive import ServedArchive
@@ -97,6 +99,7 @@ def caller_id(request: Request) -> str:
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]
 BEARER_SCHEME = HTTPBearer(auto_error=False, description=KEY_DESCRIPTION)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
 
 
@@ -195,6 +198,16 @@ class GuardedRoute(APIRoute):
     async def respond(self, request: Request) -> Response | None:
         """Return the response to an admitted caller; None to let FastAPI find it."""
         return None
+
+    @staticmethod
+    async def read_json(request: Request, model: type[ModelT]) -> ModelT | None:
+        """Return the JSON body of a request; None if it is not valid, which FastAPI then describes."""
+        if request.headers.get("content-type") != "application/json":
+            return None
+        try:
+            return model.model_validate(json.loads(await request.body()))
+        except (ValueError, RecursionError):  # pydantic's errors, too
+            return None
 
 
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:

@@ -114,6 +114,12 @@ class WorkerSlot:
         return self.folder / f"worker-{number}"
 
 
+def open_loads(folder: Path) -> memoryview:
+    """Return the number of searches that each worker makes, in memory that all processes of the service share."""
+    with (folder / LOADS_FILE).open("r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0)).cast("I")
+
+
 def create_loads_file(folder: Path, count: int) -> None:
     """Create the file in which each worker counts its searches."""
     (folder / LOADS_FILE).write_bytes(bytes(LENGTH_BYTES * count))
@@ -124,8 +130,7 @@ class PeerRouter:
 
     def __init__(self, slot: WorkerSlot) -> None:
         self._slot = slot
-        with (slot.folder / LOADS_FILE).open("r+b") as file:
-            self._loads = memoryview(mmap.mmap(file.fileno(), LENGTH_BYTES * slot.count)).cast("I")
+        self._loads = open_loads(slot.folder)
         self._loads[slot.number] = 0  # a worker that was killed has left its count
         self._free: dict[int, list[Streams]] = {number: [] for number in range(slot.count)}
 

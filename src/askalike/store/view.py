@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.iteration import chunks
 from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 from askalike.store.database import IN_JSON_SQL, SharedConnection
-from askalike.store.filtering import escape_surrogates, select_filtered_docids
 from askalike.store.labels import Clusters
-from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
+from askalike.store.records import (
+    ANSWER_COLUMNS,
+    QUESTION_COLUMNS,
+    decode_strings,
+    escape_surrogates,
+    select_filtered_docids,
+)
 from askalike.store.sources import source_names
 
 CHUNK_ROWS = 10_000
@@ -368,8 +372,10 @@ class View:
             yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
-        for chunk in chunks(keys, CHUNK_ROWS):
-            yield from self._connection.read(sql, (json.dumps(chunk, default=int), *values))  # of NumPy's integers
+        wanted = list(keys)
+        for start in range(0, len(wanted), CHUNK_ROWS):
+            chunk = json.dumps(wanted[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
+            yield from self._connection.read(sql, (chunk, *values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class Analyzer:
         white space or punctuation. Words before a hyphen are finished. In Chinese, Japanese or Korean script the last
         character is unfinished, and the bigrams before it are terms.
         """
-        *_, last = (None, *self._pattern(text).finditer(text))
+        *_, last = (None, *word_pattern(self.settings.tokenizer, is_plain(text), self._joins).finditer(text))
         if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
             return self.analyze(text, language), None
         if not self._is_cjk(last[0]):
@@ -151,7 +151,7 @@ class Analyzer:
 
     def _iter_spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
         terms, code = self._get_term_cache(language), self._language_code(language)
-        for match in self._pattern(text).finditer(text):
+        for match in word_pattern(self.settings.tokenizer, is_plain(text), self._joins).finditer(text):
             word, start = match[0], match.start()
             if self._joins and _JOINT.search(word):
                 yield from ((term, start + s, start + e) for term, s, e in self._joined_spans(word, code))
@@ -161,9 +161,6 @@ class Analyzer:
                     yield word, start, start + 1
             elif term := terms[word]:
                 yield term, start, match.end()
-
-    def _pattern(self, text: str) -> re.Pattern[str]:
-        return word_pattern(self.settings.tokenizer, is_plain(text), self._joins)
 
     def _is_cjk(self, word: str) -> bool:
         return not word.isascii() and self.settings.tokenizer != "whitespace" and cjk_pattern().match(word) is not None

@@ -73,16 +73,13 @@ class NumberedTerms(NamedTuple):
 class TokenTable:
     """Stretch → number, by a 64-bit hash. Not thread-safe."""
 
-    def __init__(self, learn: Callable[[str], None]) -> None:
-        """learn: called with each new token, in the order of numbers."""
+    def __init__(self, learn: Callable[[Sequence[str]], None]) -> None:
+        """learn: called with new tokens, in the order of numbers."""
         self._learn = learn
         self.tokens: list[str] = []
         """The tokens by their numbers."""
         self._slots = np.zeros((MIN_SLOTS, 2), np.int64)
         """Keys (0: empty), each with its number."""
-
-    def __len__(self) -> int:
-        return len(self.tokens)
 
     def number(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of the texts; new ones get numbers."""
@@ -105,8 +102,7 @@ class TokenTable:
         """Number tokens that were not in the table."""
         entries, size = np.column_stack((keys, np.arange(len(keys)) + len(self.tokens))), len(self._slots)
         self.tokens += tokens
-        for token in tokens:
-            self._learn(token)
+        self._learn(tokens)
         while size < 2 * len(self.tokens):
             size *= 2
         if size > len(self._slots):
@@ -126,7 +122,7 @@ class TermTable:
 
     def _clear(self) -> None:
         self._new: list[str] = []
-        self._table = TokenTable(self._new.append)
+        self._table = TokenTable(self._new.extend)
         self._ids, self._names = dict[str, int](), list[str]()
         self._words, self._word_ends = array("q"), array("q", [0])
 
@@ -157,7 +153,7 @@ class TermTable:
             return NumberedTerms([self._names[n] for n in distinct.tolist()], places, ends)
 
     def _number_tokens(self, texts: Sequence[str]) -> Tokens:
-        if len(self._table) > self._capacity:
+        if len(self._table.tokens) > self._capacity:
             self._clear()
         tokens = self._table.number(texts)
         if self._new:
@@ -183,7 +179,8 @@ class TermTable:
 
 def as_array(values: "array[Any]") -> NDArray[Any]:
     """Return the same values without a copy."""
-    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
+    number_type = np.dtype(values.typecode).str  # of two equal types, the one for which compiled code needs no check
+    return np.frombuffer(values, number_type) if values else np.empty(0, number_type)
 
 
 @inlined()

@@ -14,9 +14,8 @@ from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
-from askalike.labels.learned import LABEL_SIGNALS
+from askalike.labels.splits import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
-from askalike.learning.distil import DistillationSettings
 from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
@@ -134,6 +133,8 @@ class ModelTrainer:
         if self.is_trained(family):
             return 0.0
         if self.teacher and family.needs_teacher:
+            from askalike.learning.distil import DistillationSettings  # its import takes 0.2 s
+
             texts, (title, whole) = DistillationSettings(), self._mean_lengths
             titles_per_question = texts.n_prefixes + texts.n_word_dropout + texts.n_recombined + 2 * texts.single_words
             words = len(self._view) * (title * titles_per_question + whole)

@@ -11,6 +11,7 @@ from askalike.calibration.samples import MAX_QUERIES
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
+from askalike.core.values import format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
@@ -22,7 +23,7 @@ from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
-from askalike.tuning.state import Budget, TuningState, format_duration
+from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.successive_candidates import CandidateResult, EventListener, Skipped, SuccessiveCandidates
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict

@@ -24,13 +24,6 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * SECONDS_PER_UNIT[match[2] or "m"]
 
 
-def format_duration(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours."""
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
 class Budget:
     """A limit in seconds from its creation. `reserved_share` of it is for the work after the search."""
 

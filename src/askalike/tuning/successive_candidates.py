@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 
 from askalike.core.errors import SettingsError, TrainingError
+from askalike.core.values import format_duration
 from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.candidates import (
@@ -24,7 +25,7 @@ from askalike.tuning.candidates import (
     votes_candidate,
 )
 from askalike.tuning.model_training import ModelTrainer
-from askalike.tuning.state import Budget, format_duration
+from askalike.tuning.state import Budget
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import EvaluatedTrial, choose, choose_lexical
 

@@ -14,7 +14,6 @@ import pytest
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.experiments.answer_measures import measure_support
-from askalike.readers import import_archive
 from askalike.search.answering.grounded import (
     INSTRUCTIONS,
     ChatEndpoint,
@@ -24,9 +23,9 @@ from askalike.search.answering.grounded import (
     write_grounded,
 )
 from askalike.search.engine import LocalEngine
+from calibration.riverside import riverside
 from commands import askalike
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
 LOST_CARD = "I have lost my library card"
 
@@ -79,9 +78,7 @@ def chat() -> Iterator[ChatServer]:
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("grounded") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    return path
+    return riverside(tmp_path_factory.mktemp("grounded") / "riverside")
 
 
 @pytest.fixture(scope="module")

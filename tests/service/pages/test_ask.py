@@ -90,15 +90,22 @@ def test_the_best_answer_is_read_without_leaving(visit) -> None:
 
 
 def test_what_was_found_is_announced_once_somebody_pauses(visit) -> None:
-    page = visit(ASK)
-    page.evaluate("""() => { window.said = [];
-        new MutationObserver(() => said.push(document.getElementById("said").textContent))
+    page = visit(ASK, alone=True)
+    page.clock.install()
+    page.reload()
+    page.clock.pause_at("2100-01-01")
+    page.evaluate("""() => { window.noted = [];
+        document.addEventListener("htmx:afterSwap", (e) => e.target.id === "similar" && noted.push("found"));
+        new MutationObserver(() => noted.push(document.getElementById("said").textContent))
             .observe(document.getElementById("said"), { childList: true }); }""")
-    page.locator("#title").press_sequentially("my bike was stolen", delay=80)
-    page.locator("#said:not(:empty)").wait_for(state="attached")
-    page.locator("#title").press_sequentially(".", delay=80)
-    page.wait_for_timeout(1_800)
-    assert page.evaluate("said") == [page.locator("#found").inner_text()]
+    for n, part in enumerate(("my bike was stolen", "."), start=1):
+        page.locator("#title").press_sequentially(part)
+        page.clock.run_for(300)
+        wait_for(lambda n=n: page.evaluate("noted") == ["found"] * n)
+        page.clock.run_for(600)
+    assert page.evaluate("noted") == ["found"] * 2
+    page.clock.run_for(500)
+    assert page.evaluate("noted") == ["found"] * 2 + [page.locator("#found").inner_text()]
 
 
 def test_an_unanswered_hit_answers_nothing(visit, service) -> None:

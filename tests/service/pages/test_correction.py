@@ -14,11 +14,12 @@ from test_login import Browser
 
 from askalike.service.pages.display import render_difference
 from askalike.store import Archive, keys
+from random_examples import LONG
 from waiting import wait_for
 
 PAGE = "/a/riverside/questions/{}"
 REVISIONS = "/v1/riverside/revisions?question={}"
-N_USERS, N_ROUNDS = 4, 20
+N_USERS, N_ROUNDS = 4, 40 if LONG else 8
 
 
 def test_a_correction_is_saved_found_and_shown(visit, service) -> None:

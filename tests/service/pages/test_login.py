@@ -12,6 +12,7 @@ from serving import Response, Service, create_key
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive, keys
 from askalike.store.query_log import LoggedQuery, insert_feedback
+from waiting import PATIENCE_S
 
 ASK, QUEUE, GAPS = "/a/riverside", "/a/riverside/queue", "/a/riverside/gaps"
 PUBLIC = "https://ask.example"
@@ -40,7 +41,8 @@ class Browser:
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Response:
         cookie = {"cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())} if self.cookies else {}
-        connection = http.client.HTTPConnection(self.service.url.hostname or "", self.service.url.port, timeout=30)
+        url = self.service.url
+        connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=PATIENCE_S)
         connection.request(method, path, body, {"accept": "text/html"} | cookie | (headers or {}))
         raw = connection.getresponse()
         answer = Response(raw.status, {k.lower(): v for k, v in raw.getheaders()}, raw.read())

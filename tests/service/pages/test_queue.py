@@ -59,7 +59,7 @@ def test_the_queue_by_keyboard(visit, service) -> None:
 
 
 def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> None:
-    page = visit(QUEUE)
+    page = visit(QUEUE, alone=True)
     page.get_by_label("Keyboard shortcuts").uncheck()
     page.keyboard.press("a")
     page.wait_for_timeout(200)
@@ -78,7 +78,7 @@ def test_the_queue_without_javascript(visit, service) -> None:
 
 
 def test_moderators_at_once_never_get_the_same_pair(visit, service) -> None:
-    pages = [visit(QUEUE) for _ in range(5)]
+    pages = [visit(QUEUE, alone=True) for _ in range(5)]
     shown = [page.locator("input[name=id]").first.input_value() for page in pages[:4]]
     assert len(set(shown)) == 4
     pages[4].get_by_text("Other moderators are looking at the pairs that wait.").wait_for()

@@ -16,38 +16,38 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, log_query
+from chromium import assert_accessible
 
 WIDTHS = (1200, 768, 390, 320)
 WORD = "quillwort"
 ENDLESS = "x" * 500
+CODE = f"<pre><code>def f({'a' * 200}):\n    return {'b' * 200}</code></pre>"
 TABLE = f"<table><tr>{f'<td>{ENDLESS[:40]}</td>' * 12}</tr></table>"
-FORMULA = r"$$\sum_{i=1}^n " + " + ".join(rf"\frac{{a_{{{n}}}}}{{b_{{{n}}}}}" for n in range(40)) + "$$"
+QUOTED = f"<blockquote><ul><li><dl><dt>it</dt><dd><a href='https://e.example/'>{ENDLESS}</a></dd></dl></li></ul></blockquote>"
+FORMULA = r"$$\sum_{i=1}^n " + " + ".join([r"a_{\mathrm{subscript}}"] * 45) + "$$"
 UNREAD_FORMULA = "$" + r"\alpha_{" * 90 + "1" + "}" * 89 + "$"
 TEXTS = {
     "endless": ENDLESS,
     "address": f"https://desk.example/{'path/' * 20}?query={'y' * 300}",
-    "code": f"<pre><code>def f({'a' * 200}):\n    return {'b' * 200}</code></pre><p><code>{'c' * 200}</code></p>",
-    "table": TABLE,
+    "html": f"{CODE}<p><code>{'c' * 200}</code></p>{TABLE}{QUOTED}",
     "arabic": f"كيف أجدد بطاقة المكتبة؟ {'ك' * 300} كيف أجدد بطاقة المكتبة؟ {ENDLESS}",
     "emoji": "👩‍👩‍👧‍👦" * 120,
     "formula": f"{FORMULA} and {UNREAD_FORMULA} and \\begin{{align}} {'z' * 200} \\end{{align}}",
-    "quoted": f"<blockquote><ul><li><dl><dt>it</dt><dd><a href='https://e.example/'>{ENDLESS}</a></dd></dl></li></ul></blockquote>",
 }
 PAGES = {
     "start": "/",
-    "ask": f"/a/riverside?title={WORD}",
-    "ask-typed": f"/a/riverside?title={WORD}+{ENDLESS}&body={ENDLESS}",
+    "ask": f"/a/riverside?title={WORD}+{ENDLESS}&body={ENDLESS}",
     "queue": "/a/riverside/queue",
     "gaps": "/a/riverside/gaps",
     "drafts": "/a/riverside/drafts",
     "quality": "/a/riverside/quality",
     "decisions": f"/a/riverside/queue/decisions?text={ENDLESS[:150]}",
-    "why": "/a/riverside/why?one=endless&other=code",
+    "why": "/a/riverside/why?one=endless&other=html",
     "manage": "/a/riverside/manage",
     "login": "/login",
     "question": "/a/riverside/questions/x%2F1",
     "why-formulas": "/a/riverside/why?one=r001&other=math",
-} | {f"question-{name}": f"/a/riverside/questions/{name}" for name in TEXTS}
+} | {f"question-{name}": f"/a/riverside/questions/{name}" for name in ("html", "arabic", "formula")}
 
 
 def fill_with_unbroken_texts(path: Path) -> None:
@@ -82,20 +82,17 @@ def service(filled: Path, copy: Callable[..., Path], serve_all: Callable[..., Se
 
 @pytest.mark.parametrize("path", PAGES.values(), ids=list(PAGES))
 def test_pages_fit_their_screens_and_are_accessible(visit: Callable[..., Any], path: str) -> None:
-    sync = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     page = visit(path)
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    for scheme, direction in (("light", "ltr"), ("dark", "rtl"), ("dark", "ltr")):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for direction in ("rtl", "ltr"):
         page.evaluate("d => { document.documentElement.dir = d; }", direction)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, find_wide(page))
-        if direction == "ltr":
-            # all rules but one are about what is there, whatever its colours
-            options = {"resultTypes": ["violations"]} | ({"runOnly": ["color-contrast"]} if scheme == "dark" else {})
-            results = sync.Axe().run(page, options=options)
-            assert results.violations_count == 0, f"{scheme}: {results.generate_report()}"
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    assert_accessible(page)
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert_accessible(page, runOnly=["color-contrast"])  # the other rules are not about colours
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(n) for n in dark.removeprefix("rgb(").removesuffix(")").split(",")) < 64
 

@@ -73,25 +73,23 @@ class PreparedBatch:
     counts: Floats
     factors: Floats
 
-    def __len__(self) -> int:
-        return len(self.columns.scales)
-
     @classmethod
     def of_terms(
         cls, terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64], weights_of_fields: FieldWeights
     ) -> Self:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        rows = np.zeros(len(numbers), np.int64) if len(terms) == 1 else terms.rows
+        count = len(terms.excluded_docids)
+        rows = np.zeros(len(numbers), np.int64) if count == 1 else terms.rows
         in_fields = scores.terms.fields[numbers].astype(np.int64)
         weights = terms.counts * np.array(weights_of_fields)[in_fields] if weights_of_fields else terms.counts
         factors = terms.field_factors
         if factors is None:
-            factors = np.ones((len(terms), len(scores.terms.statistics)))
+            factors = np.ones((count, len(scores.terms.statistics)))
         else:
             weights = weights * factors[rows, in_fields]
         if terms.word_factors is not None:
             weights = weights * terms.word_factors
-        bounds = np.bincount(rows, weights * scores.bounds[numbers], len(terms))
+        bounds = np.bincount(rows, weights * scores.bounds[numbers], count)
         columns = QueryBatch(
             terms.offsets, numbers, weights, in_fields, terms.completes, integer_scale(bounds.astype(np.float64)),
             terms.excluded_docids, terms.excluded_phrasings,
@@ -106,7 +104,7 @@ class PreparedBatch:
         """
         columns, counts, shape = self.columns, self.counts, self.factors.shape
         factors, idf = columns.weights / counts, self.scores.terms.information[columns.terms]
-        groups = np.repeat(np.arange(len(self)), np.diff(columns.offsets)) * shape[1] + columns.fields
+        groups = np.repeat(np.arange(shape[0]), np.diff(columns.offsets)) * shape[1] + columns.fields
         completed = columns.completes.nonzero()[0]
         if len(completed):
             counts, idf = counts.copy(), idf.copy()

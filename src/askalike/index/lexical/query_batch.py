@@ -5,7 +5,7 @@ shares of the query's words that it has, and each term's contribution.
 """
 
 import threading
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,12 +220,6 @@ class ListCursors(NamedTuple):
     sums: Matrix[np.float64]
     """(4, F): scores and idf of the row in each field, first of finished words, then of the best completion."""
 
-    @classmethod
-    def of_terms(cls, count: int, fields: int) -> Self:
-        """Return uninitialised cursors; `match_documents` initialises them."""
-        numbers = np.empty(count, np.int64), np.empty(count, np.int64)
-        return cls(*numbers, np.empty(count), np.empty((4, fields)))
-
 
 class DocumentMatches(NamedTuple):
     """Matches of P pairs of a query and a docid, by the best phrasing of the docid; 0 without a match."""
@@ -240,13 +234,6 @@ class DocumentMatches(NamedTuple):
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]
     """(P, maximum terms of a query): each term's score in that phrasing, NaN if it does not occur; or (0, 0)."""
-
-    @classmethod
-    def of_pairs(cls, pairs: int, fields: int, max_terms: int | None = None) -> Self:
-        """Return the initial matches of pairs, before any segment. max_terms: None for no `term_scores`."""
-        term_scores = np.full((0, 0) if max_terms is None else (pairs, max_terms), np.nan)
-        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
-        return cls(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
 
 
 @inlined()

@@ -36,7 +36,7 @@ from askalike.index.lexical.vocabulary import TermVocabulary
 from askalike.index.rows import Array, FoundTitles, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
-"""Maximum number of cached scores per segment and similarity: 64 MiB."""
+"""Maximum number of cached scores per similarity: 64 MiB."""
 MAX_CACHED_TERMS = 1 << 18
 MAX_CACHED_SIMILARITIES = 8
 BATCH_SIZE = 512
@@ -96,7 +96,7 @@ class PostingsSearcher:
     def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
         self.segments = sorted(segments, key=lambda live: -len(live.docids))
         self._statistics = sum_statistics(self.segments, field_count)
-        self.speller = TermVocabulary(self.segments, field_count)
+        self.speller = TermVocabulary(self.segments, field_count, self._look_up)
         """Finds terms that are spelt similarly to a word."""
         self._lock = Lock()
         self._forget_terms()
@@ -105,10 +105,17 @@ class PostingsSearcher:
         self._terms = KnownTerms(self.segments, self._statistics)
         self._term_scores: dict[TermScorer, TermScores] = {}
 
+    def _look_up(self, names: Sequence[str]) -> tuple[KnownTerms, Array]:
+        """Return the terms known so far, and the number of each of these among them."""
+        with self._lock:
+            if len(self._terms.names) > MAX_CACHED_TERMS:
+                self._forget_terms()
+            return self._terms, self._terms.look_up(names)
+
     def prepare(
         self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
     ) -> PreparedQueries:
-        """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
+        """Look up the queries' terms, once for all of `search`, `match` and `contributions`."""
         columns = queries
         if not isinstance(columns, TermColumns):
             columns = TermColumns.of_queries(queries, self.complete, len(self._statistics))
@@ -126,13 +133,10 @@ class PostingsSearcher:
         masks = [live.mask_allowed(allowed.docids if allowed else None) for live in self.segments]
         top_docs, step = [], max(1, MAX_HEAP_ENTRIES // k)
         for _, batch in self._iter_batches(prepared):
-            for start in range(0, len(batch), step):
-                top_docs += self._search_rows(batch, slice(start, min(start + step, len(batch))), k, masks)
+            count = len(batch.columns.scales)
+            for start in range(0, count, step):
+                top_docs += self._search_rows(batch, slice(start, min(start + step, count)), k, masks)
         return top_docs
-
-    def score(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
-        return self.match(prepared, candidates).scores
 
     def match(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
@@ -210,9 +214,13 @@ class PostingsSearcher:
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        fields = len(self._statistics)
-        matches = DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None)
-        cursors = ListCursors.of_terms(len(batch.columns.terms), fields)
+        pairs, terms, fields = len(docids), len(batch.columns.terms), len(self._statistics)
+        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
+        term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
+        matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
+        cursors = ListCursors(
+            np.empty(terms, np.int64), np.empty(terms, np.int64), np.empty(terms), np.empty((4, fields))
+        )
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -222,14 +230,13 @@ class PostingsSearcher:
 
     def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
         names, places = columns.distinct_terms()
+        known, numbers = self._look_up(names)
         with self._lock:  # a cache that exceeds its limit is replaced
-            if len(self._terms) > MAX_CACHED_TERMS:
-                self._forget_terms()
-            numbers, scores = self._terms.look_up(names), self._term_scores.get(similarity)
-            if scores is None or scores.largest_table > MAX_CACHED_SCORES:
+            scores = self._term_scores.get(similarity)
+            if scores is None or scores.terms is not known or scores.size > MAX_CACHED_SCORES:
                 if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
                     self._term_scores.clear()
-                scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
+                scores = self._term_scores[similarity] = TermScores(known, similarity)
             scores.compute(numbers)
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
-from askalike.index.lexical.segment import LiveSegment, Segment
+from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
 from askalike.index.rows import find_distinct
 from askalike.native.compiled import Matrix, compiled
@@ -17,9 +17,10 @@ from askalike.native.compiled import Matrix, compiled
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
 
-TABLE_ENTRIES = 1 << 12
-"""Number of entries of term tables that are computed at a time."""
-GROWTH = 8
+MIN_ROOM = 1 << 10
+"""Minimum number of terms that columns grow by."""
+TERMS_AT_ONCE = 64
+"""Number of terms whose tables are computed together: their columns stay in the processor's cache."""
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -90,18 +91,32 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Fi
     twice the one before, with frequencies of at most twice that. Rephrasings are ignored, so that adding a rephrasing
     does not change other scores.
     """
-    lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1)
-    tf = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
-    return similarity.score(tf, lengths, df[:, None], ttf[:, None], statistics.collection).max(axis=1)
+    columns = _bound_columns(df, ttf, statistics.max_length)
+    return _score_columns(similarity, columns, statistics.collection).max(axis=1)
+
+
+def _score_columns(similarity: TermScorer, columns: Floats, collection: Collection) -> Floats:
+    """Return the scores of frequencies, lengths, df and ttf: (4, …)."""
+    tf, length, df, ttf = columns
+    return similarity.score(tf, length, df, ttf, collection)
+
+
+def _bound_columns(df: Floats, ttf: Floats, max_length: int) -> Floats:
+    """Return the frequencies, lengths, df and ttf that a term's maximum score is sought among: (4, terms, lengths)."""
+    lengths = 2.0 ** np.arange(max_length.bit_length() + 1)
+    columns = np.empty((4, len(df), len(lengths)))
+    columns[0] = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
+    columns[1], columns[2], columns[3] = lengths, df[:, None], ttf[:, None]
+    return columns
 
 
 class KnownTerms:
-    """The terms of queries so far, numbered by first occurrence.
+    """The terms that were looked up so far, numbered by first occurrence, as columns with spare room.
 
-    names: the terms. fields: uint8 (n), the field of each. df, ttf: float64 (n), over all segments. information:
-    float64 (n), the idf in the field. segment_ids: per segment int64 (n), each term's position in the segment's
-    dictionary, −1 if it does not have the term. originals: int64 (n), the term with the same postings in all segments
-    and the same statistics, itself by default. statistics: of each field.
+    names: the terms. fields: uint8, the field of each. df, ttf: float64, over all segments. information: float64, the
+    idf in the field. segment_ids: int64, a row for each segment: each term's position in the segment's dictionary, −1
+    if it does not have the term. originals: int64, the term with the same postings in all segments and the same
+    statistics, itself by default. statistics: of each field.
     """
 
     def __init__(self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics]) -> None:
@@ -111,15 +126,12 @@ class KnownTerms:
         self.df = np.empty(0, np.float64)
         self.ttf = np.empty(0, np.float64)
         self.information = np.empty(0, np.float64)
-        self.segment_ids = [np.empty(0, np.int64) for _ in segments]
+        self.segment_ids = np.empty((len(segments), 0), np.int64)
         self.originals = np.empty(0, np.int64)
         self._numbers: dict[str, int] = {}
         stored = {tuple(live.stored_fields) for live in segments}
         self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
         """The fields that all segments store fields as; empty if these differ."""
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each term. New terms are looked up in every segment."""
@@ -133,40 +145,48 @@ class KnownTerms:
         return np.array([self._numbers[t] for t in terms], np.int64)
 
     def _add(self, new: Sequence[str]) -> None:
+        own = self._make_room(len(new))
         df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
-        for at, live in enumerate(self.segments):
-            ids = live.find(new)
-            self.segment_ids[at] = np.append(self.segment_ids[at], ids)
+        for row, live in zip(self.segment_ids, self.segments, strict=True):
+            ids = row[own] = live.find(new)
             segment_df, segment_ttf = live.term_statistics(ids)
             df += segment_df
             ttf += segment_ttf
-        self.df = np.append(self.df, df)
-        self.ttf = np.append(self.ttf, ttf)
         last = len(self.statistics) - 1
-        fields = np.array([min(field_of(term), last) for term in new] if last else [0] * len(new), np.uint8)
+        fields = self.fields[own] = [min(field_of(term), last) for term in new] if last else [0] * len(new)
         documents = np.array([own.collection.documents for own in self.statistics])[fields]
-        self.information = np.append(self.information, term_information(df.astype(np.float64), documents))
-        self._name(new, fields, np.arange(len(self.names), len(self.names) + len(new)))
+        self.df[own], self.ttf[own], self.information[own] = df, ttf, term_information(df.astype(np.float64), documents)
+        self.originals[own] = np.arange(own.start, own.stop)
+        self._name(new)
 
     def _copy(self, new: Sequence[str]) -> None:
         """Add terms of which all is known, as the same words are known in the field that theirs is stored as."""
-        originals = np.array([self._numbers[move_term(term, self._stored_fields)] for term in new], np.int64)
-        self.segment_ids = [np.append(ids, ids[originals]) for ids in self.segment_ids]
-        columns = self.df, self.ttf, self.information
-        self.df, self.ttf, self.information = (np.append(column, column[originals]) for column in columns)
-        self._name(new, np.array(list(map(field_of, new)), np.uint8), originals)
+        own, originals = self._make_room(len(new)), [self._numbers[move_term(t, self._stored_fields)] for t in new]
+        for column in (self.df, self.ttf, self.information, *self.segment_ids):
+            column[own] = column[originals]
+        self.fields[own], self.originals[own] = list(map(field_of, new)), originals
+        self._name(new)
 
-    def _name(self, new: Sequence[str], fields: NDArray[np.uint8], originals: NDArray[np.int64]) -> None:
+    def _make_room(self, count: int) -> slice:
+        """Return the rows of new terms. Columns grow by as much as they have: other threads may read the former."""
+        size, room = len(self.names) + count, len(self.df)
+        if size > room:
+            more = max(size - room, room, MIN_ROOM)
+            columns = (self.fields, self.df, self.ttf, self.information, self.originals)
+            grown = [np.append(column, np.zeros(more, column.dtype)) for column in columns]
+            self.fields, self.df, self.ttf, self.information, self.originals = grown
+            self.segment_ids = np.pad(self.segment_ids, ((0, 0), (0, more)))
+        return slice(size - count, size)
+
+    def _name(self, new: Sequence[str]) -> None:
         self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
         self.names += new
-        self.fields = np.append(self.fields, fields)
-        self.originals = np.append(self.originals, originals)
 
 
 class TermScores:
     """The scores of known terms under one similarity.
 
-    bounds: float64 (n), the maximum score of each computed term in a question's own text.
+    bounds: float64, the maximum score of each computed term in a question's own text.
     """
 
     def __init__(self, terms: KnownTerms, similarity: TermScorer) -> None:
@@ -174,66 +194,63 @@ class TermScores:
         self.bounds = np.empty(0, np.float64)
         self._similarity = similarity
         self._computed = np.empty(0, np.bool_)
-        self._starts = [np.empty(0, np.int64) for _ in terms.segments]
-        self._entries = [_GrowableArray() for _ in terms.segments]
-
-    @property
-    def largest_table(self) -> int:
-        """The maximum number of scores of a segment."""
-        return max((entries.size for entries in self._entries), default=0)
+        self._starts = np.empty((len(terms.segments), 0), np.int64)
+        self._entries = np.empty(1 << 12, np.float64)
+        self.size = 0
+        """The number of entries of all tables."""
 
     def compute(self, numbers: NDArray[np.int64]) -> None:
         """Compute the scores of those terms that are not cached."""
-        if (more := len(self.terms) - len(self._computed)) > 0:
+        if (more := len(self.terms.df) - len(self._computed)) > 0:  # as much room as the terms have
             self._computed = np.append(self._computed, np.zeros(more, np.bool_))
             self.bounds = np.append(self.bounds, np.zeros(more))
-            self._starts = [np.append(starts, np.full(more, -1)) for starts in self._starts]
+            self._starts = np.append(self._starts, np.full((len(self._starts), more), -1), axis=1)
         new = numbers[~self._computed[numbers]]
         if not len(new):
             return
         originals = self.terms.originals[new]
-        self._compute_new(find_distinct(originals[~self._computed[originals]]))
-        for column in (self.bounds, *self._starts):
-            column[new] = column[originals]
+        missing = find_distinct(originals[~self._computed[originals]])
+        for field, own in enumerate(self.terms.statistics):
+            of_field = missing[self.terms.fields[missing] == field]
+            for first in range(0, len(of_field), TERMS_AT_ONCE):
+                self._append_tables(of_field[first : first + TERMS_AT_ONCE], own)
+        self.bounds[new], self._starts[:, new] = self.bounds[originals], self._starts[:, originals]
         self._computed[new] = self._computed[originals] = True
 
-    def _compute_new(self, new: NDArray[np.int64]) -> None:
-        if not len(new):
-            return
-        self.bounds[new] = self._compute_bounds(new)
-        for at, live in enumerate(self.terms.segments):
-            present = new[self.terms.segment_ids[at][new] >= 0]
-            for field, own in enumerate(self.terms.statistics):
-                in_field = present[self.terms.fields[present] == field]
-                self._compute_tables(at, live.segment, in_field, own.collection)
+    def _append_tables(self, numbers: NDArray[np.int64], statistics: FieldStatistics) -> None:
+        """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
+        terms, segments = self.terms, [live.segment for live in self.terms.segments]
+        grid = _bound_columns(terms.df[numbers], terms.ttf[numbers], statistics.max_length)
+        size = first = grid[0].size
+        columns = np.empty((5, size + len(numbers) * sum(len(segment.code_tf) for segment in segments)))
+        columns[:4, :size] = grid.reshape(4, size)
+        values, starts = grid[2:, :, 0].copy(), np.empty((len(segments), len(numbers)), np.int64)
+        for at, segment in enumerate(segments):
+            ids = terms.segment_ids[at][numbers]
+            lists = segment.starts, segment.codes, segment.code_tf, segment.code_length
+            size = _append_columns(*lists, ids, values, size, starts[at], columns)
+        scores = _score_columns(self._similarity, columns[:4, :size], statistics.collection)
+        bounds = self.bounds[numbers] = scores[:first].reshape(grid.shape[1:]).max(axis=1)
+        of_term = columns[4, first:size].astype(np.int64)
+        start = self._append_entries(np.minimum(scores[first:], MAX_REPHRASING_GAIN * bounds[of_term]))
+        self._starts[:, numbers] = np.where(starts < 0, -1, starts + (start - first))
 
-    def _compute_tables(self, at: int, segment: Segment, numbers: NDArray[np.int64], collection: Collection) -> None:
-        """Append the tables of some terms of a field, a few at a time, so that their columns stay in the cache."""
-        ids = self.terms.segment_ids[at][numbers]
-        sizes = np.minimum(segment.starts[ids + 1] - segment.starts[ids], len(segment.code_tf))
-        ends = np.cumsum(sizes)
-        first = 0
-        while first < len(numbers):
-            begin = ends[first] - sizes[first]
-            last = max(first + 1, int(np.searchsorted(ends, begin + TABLE_ENTRIES, "right")))
-            some = slice(first, last)
-            values = np.stack((self.terms.df[numbers[some]], self.terms.ttf[numbers[some]], self.bounds[numbers[some]]))
-            columns = np.empty((5, ends[last - 1] - begin))
-            _fill_columns(
-                segment.starts, segment.codes, segment.code_tf, segment.code_length, ids[some], values, columns
-            )
-            tf, length, df, ttf, bound = columns
-            scores = self._similarity.score(tf, length, df, ttf, collection)
-            start = self._entries[at].append(np.minimum(scores, MAX_REPHRASING_GAIN * bound))
-            self._starts[at][numbers[some]] = start + ends[some] - sizes[some] - begin
-            first = last
+    def _append_entries(self, values: Floats) -> int:
+        """Append entries; return the position of the first. Searches may still read the array that is replaced."""
+        start, self.size = self.size, self.size + len(values)
+        if self.size > len(self._entries):
+            grown = np.empty(max(self.size, 2 * len(self._entries)), np.float64)
+            grown[:start] = self._entries[:start]
+            self._entries = grown
+        self._entries[start : self.size] = values
+        return start
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
         live, segment = self.terms.segments[at], self.terms.segments[at].segment
         return ScoreTables(
-            self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
-            live.shares_terms, segment.pareto_starts, segment.pareto,
+            self.terms.segment_ids[at], self._starts[at], self._entries, len(segment.code_tf), live.shares_terms,
+            segment.pareto_starts, segment.pareto,
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
@@ -245,48 +262,24 @@ class TermScores:
 
         return score_fields(self.terms.fields[numbers], self.terms.statistics, score)
 
-    def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return the maximum score of each term in a question's own text."""
-        df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
-
-        def bound(at: Any, own: FieldStatistics) -> Floats:
-            return score_bounds(self._similarity, df[at], ttf[at], own)
-
-        return score_fields(self.terms.fields[numbers], self.terms.statistics, bound)
-
-
-class _GrowableArray:
-    """A float64 array with spare capacity."""
-
-    def __init__(self) -> None:
-        self.values = np.empty(1 << 12, np.float64)
-        self.size = 0
-
-    def append(self, values: Floats) -> int:
-        """Append values; return the position of the first."""
-        start, self.size = self.size, self.size + len(values)
-        if self.size > len(self.values):
-            grown = np.empty(max(self.size, GROWTH * len(self.values)), np.float64)  # memory is used once written to
-            grown[:start] = self.values[:start]
-            self.values = grown
-        self.values[start : self.size] = values
-        return start
-
 
 @compiled()
-def _fill_columns(
+def _append_columns(
     starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    ids: NDArray[np.int64], values: Matrix[np.float64], columns: Matrix[np.float64],
-) -> None:  # fmt: skip
-    """Write frequency and length of each entry of the terms' tables, and the values of its term.
+    ids: NDArray[np.int64], values: Matrix[np.float64], size: int, table_starts: NDArray[np.int64],
+    columns: Matrix[np.float64],
+) -> int:  # fmt: skip
+    """Write frequency and length of each entry of the terms' tables, the values of its term, and its term.
 
-    ids: the terms' positions in the dictionary. values: (3, terms). columns: (5, entries).
+    ids: the terms' positions in the dictionary, −1 for a missing one. values: (2, terms). size: the number of columns
+    so far. table_starts: where each term's entries begin, −1 for none. columns: (5, n). Returns the size afterwards.
     """
-    n = 0
     for i in range(len(ids)):
-        start, size = starts[ids[i]], starts[ids[i] + 1] - starts[ids[i]]
-        for j in range(min(size, len(code_tf))):
-            code = np.int64(codes[start + j]) if size <= len(code_tf) else j
-            columns[0, n], columns[1, n] = code_tf[code], code_length[code]
-            columns[2, n], columns[3, n], columns[4, n] = values[0, i], values[1, i], values[2, i]
-            n += 1
+        table_starts[i] = size if ids[i] >= 0 else -1
+        start, end = starts[max(ids[i], 0)], starts[ids[i] + 1]
+        for j in range(min(end - start, len(code_tf)) if ids[i] >= 0 else 0):
+            code = np.int64(codes[start + j]) if end - start <= len(code_tf) else j
+            columns[0, size], columns[1, size] = code_tf[code], code_length[code]
+            columns[2, size], columns[3, size], columns[4, size] = values[0, i], values[1, i], i
+            size += 1
+    return size

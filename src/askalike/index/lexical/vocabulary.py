@@ -1,12 +1,12 @@
 """The words of an index, in any of its fields: completions of unfinished words, and words spelt like another."""
 
-from collections.abc import Iterable, Sequence
-from itertools import compress, product
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
+from askalike.index.lexical.term_scores import KnownTerms
 from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, word_of
 from askalike.index.rows import Array, find_distinct
 
@@ -33,10 +33,16 @@ class NearSearch(NamedTuple):
 
 
 class TermVocabulary:
-    """The words of some segments, without the marks of fields. A word's df is the highest of its df in the fields."""
+    """The words of some segments, without the marks of fields. A word's df is the highest of its df in the fields.
 
-    def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
-        self._segments, self._fields = segments, range(field_count)
+    look_up: returns known terms, and the numbers of some terms among them.
+    """
+
+    def __init__(
+        self, segments: Sequence[LiveSegment], field_count: int,
+        look_up: Callable[[Sequence[str]], tuple[KnownTerms, Array]],
+    ) -> None:  # fmt: skip
+        self._segments, self._fields, self._look_up = segments, range(field_count), look_up
         self._is_known: dict[str, bool] = {}
         self._completions: dict[str, list[str]] = {}
 
@@ -55,27 +61,19 @@ class TermVocabulary:
             self._is_known = {}
         is_known = self._is_known
         if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
-            missing = new
-            for live, field in product(self._segments, self._fields):  # most words are in the first, the largest
-                if missing:
-                    held = live.has_live_documents(live.find(mark_terms(missing, field)))
-                    missing = list(compress(missing, (~held).tolist()))
-            is_known.update(dict.fromkeys(new, True) | dict.fromkeys(missing, False))
+            is_known.update(zip(new, self._count(new)[1].tolist(), strict=True))
         return {term for term in terms if not is_known[term]}
 
-    def docids(self, term: str, count: int) -> list[int]:
-        """Return the lowest docids of the live questions that contain a term, up to a limit."""
-        return self.docids_of_each([term], count)[0]
-
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
-        """Return the `docids` of each term."""
+        """Return the lowest docids of the live questions that contain each term, up to a limit."""
         found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in terms]
-        for live in self._segments if terms else ():
-            for field in live.own_fields:
-                ids = live.find(mark_terms(terms, field))
-                held = np.flatnonzero(ids >= 0)
-                for place, own in zip(held.tolist(), live.first_docids(ids[held], count), strict=True):
-                    found[place].append(own)
+        known, numbers = self._find(terms)
+        for live, ids in zip(self._segments, known.segment_ids, strict=True):
+            for field in live.own_fields if terms else ():
+                own = ids[numbers[field]]
+                held = (own >= 0).nonzero()[0]
+                for place, docids in zip(held.tolist(), live.first_docids(own[held], count), strict=True):
+                    found[place].append(docids)
         return [find_distinct(np.concatenate(own))[:count].tolist() for own in found]
 
     def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
@@ -125,18 +123,26 @@ class TermVocabulary:
 
     def _count_live_documents(self, words: Sequence[str]) -> list[tuple[int, str]]:
         """Return (−df, word) for the words that a live document contains."""
-        df, places = np.zeros((len(self._fields), len(words)), np.int64), list[tuple[LiveSegment, Array]]()
-        for live in self._segments:
-            ids_of = {field: live.find(mark_terms(words, field)) for field in live.own_fields}
-            counts = {field: live.term_statistics(ids)[0] for field, ids in ids_of.items()}
-            df += [counts[field] for field in live.stored_fields]
-            places += [(live, ids) for ids in ids_of.values()]
-        most = df.max(axis=0)
-        held = most > 0
-        rest = np.flatnonzero(~held)  # words of rephrasings only, or of deleted documents
-        for live, ids in places if len(rest) else ():
-            held[rest] |= live.has_live_documents(ids[rest])
-        return [(-n, word) for n, word, is_held in zip(most.tolist(), words, held.tolist(), strict=True) if is_held]
+        df, held = self._count(words)
+        return [(-n, word) for n, word, is_held in zip(df.tolist(), words, held.tolist(), strict=True) if is_held]
+
+    def _count(self, words: Sequence[str]) -> tuple[Array, Array]:
+        """Return the df of each word, and whether a live document contains it."""
+        known, numbers = self._find(words)
+        df = known.df[numbers].max(axis=0, initial=0).astype(np.int64)
+        held = df > 0
+        if not held.all():  # words of rephrasings only, of deleted documents, or of none
+            rest = (~held).nonzero()[0]
+            for live, ids in zip(self._segments, known.segment_ids, strict=True):
+                own = ids[numbers[:, rest]]
+                if own.max(initial=-1) >= 0:
+                    held[rest] |= live.has_live_documents(own.ravel()).reshape(own.shape).any(axis=0)
+        return df, held
+
+    def _find(self, words: Sequence[str]) -> tuple[KnownTerms, Array]:
+        """Return known terms, and the number of each word in each field among them: (fields, words)."""
+        known, numbers = self._look_up([term for field in self._fields for term in mark_terms(words, field)])
+        return known, numbers.reshape(len(self._fields), len(words))
 
 
 def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:

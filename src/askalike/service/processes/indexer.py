@@ -18,6 +18,7 @@ from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess
 from askalike.service.served_archive import is_indexed, is_present, resolve_ranker
 from askalike.service.settings import ServiceSettings
+from askalike.service.sharing import open_loads
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
 from askalike.store.query_log import delete_older_than
@@ -33,6 +34,8 @@ IDLE_S = 2
 """The wait before it looks for duplicates again if no question was left to scan."""
 NICENESS = 5
 """Niceness of the indexer, so that the workers' requests have priority if cores are few."""
+BUSY_FACTOR = 10
+"""While people search, it looks for duplicates this many times more rarely: each time takes a processor from them."""
 PROPOSE_RETRY_S = 60
 BUILD_RETRY_S = 60
 """The wait before another attempt after an index could not be built."""
@@ -84,8 +87,11 @@ def build_indexes(settings: ServiceSettings, parent: Connection) -> None:
 class Indexer:
     """Keeps one archive's index up to date."""
 
-    def __init__(self, path: Path, settings: ServiceSettings) -> None:
-        self._settings = settings
+    def __init__(
+        self, path: Path, settings: ServiceSettings, is_searching: Callable[[], bool] = lambda: False
+    ) -> None:  # fmt: skip
+        """is_searching: returns whether any worker has a search to make."""
+        self._settings, self._is_searching = settings, is_searching
         self._archive = Archive.open(path, settings.engine)
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
@@ -97,7 +103,7 @@ class Indexer:
         self._is_marked = settings.ranker is not None  # a ranker given at the start is never marked
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
-        self._propose_at = time.monotonic() + IDLE_S
+        self._propose_at, self._propose_late_at = time.monotonic() + IDLE_S, 0.0
         self._expire_at = 0.0
 
     def _encodes_everything(self) -> bool:
@@ -164,25 +170,34 @@ class Indexer:
             self.index_changes()
 
     def propose_duplicates(self) -> None:
-        """Look for duplicates of a few questions, within the configured share of the time."""
+        """Look for duplicates of a few questions, within the configured share of the time.
+
+        While people search, it waits until nobody does, or for BUSY_FACTOR times as long as otherwise.
+        """
         start = time.monotonic()
-        if not self._settings.propose or start < self._propose_at:
+        is_early = start < self._propose_at or (start < self._propose_late_at and self._is_searching())
+        if not self._settings.propose or is_early:
             return
         self._propose_at, version = start + PROPOSE_RETRY_S, calibration_version(self._archive, self._ranker)
         if self._proposer is None or self._proposer[0] != version:
             self._proposer = version, Proposer(self._archive, self._ranker)
         if self._proposer[1].step():
             now = time.monotonic()
-            self._propose_at = now + (now - start) * (1 / self._settings.propose - 1)
+            pause = (now - start) * (1 / self._settings.propose - 1)
+            self._propose_at, self._propose_late_at = now + pause, now + BUSY_FACTOR * pause
         else:
             self._propose_at = start + IDLE_S
 
 
-def run(settings: ServiceSettings, parent: Connection) -> None:
-    """Index the changes so far, notify the supervisor, and continue to index until the process is ended."""
+def run(settings: ServiceSettings, parent: Connection, folder: Path) -> None:
+    """Index the changes so far, notify the supervisor, and continue to index until the process is ended.
+
+    folder: the folder of the service's workers.
+    """
     parent.recv()
     start_log()
-    indexers = _start_indexers(settings)
+    loads = open_loads(folder)
+    indexers = _start_indexers(settings, lambda: any(loads))
     parent.send(None)
     os.nice(NICENESS)
     while True:
@@ -195,7 +210,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
             _attempt(indexer.delete_expired)
 
 
-def _start_indexers(settings: ServiceSettings) -> list[Indexer]:
+def _start_indexers(settings: ServiceSettings, is_searching: Callable[[], bool]) -> list[Indexer]:
     """Return the indexers of the archives, up to date. One that fails is logged; the only one raises AskalikeError.
 
     One whose changes could not be indexed is tried again: it has its last commit.
@@ -203,7 +218,7 @@ def _start_indexers(settings: ServiceSettings) -> list[Indexer]:
     indexers = []
     for path in settings.archive_paths().values():
         try:
-            indexers.append(indexer := Indexer(path, settings))
+            indexers.append(indexer := Indexer(path, settings, is_searching))
             indexer.advise()
             indexer.index_changes()
         except AskalikeError as error:

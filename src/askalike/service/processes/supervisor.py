@@ -69,7 +69,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None] = annou
         importlib.import_module(PRELOADED_MODULE)
         rates = create_shared_file(folder)
         create_loads_file(folder, settings.workers)
-        indexers = [SupervisedProcess("indexer", indexer.run, settings)]
+        indexers = [SupervisedProcess("indexer", indexer.run, settings, folder)]
         workers = []
         try:
             for slot in (WorkerSlot(folder, n, settings.workers) for n in range(settings.workers)):

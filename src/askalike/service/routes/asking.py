@@ -1,7 +1,6 @@
 """`similar`, `answer` and `feedback`: for a question being typed, a complete one, and a verdict on the results."""
 
 import asyncio
-import json
 import time
 from contextlib import suppress
 from typing import Annotated, Literal
@@ -120,14 +119,8 @@ class _SimilarRoute(_QuestionRoute):
     """
 
     async def respond(self, request: Request) -> Response | None:
-        archive = request_state(request).archive
-        if archive is None or request.headers.get("content-type") != "application/json":
-            return None
-        try:
-            query = SimilarRequest.model_validate(json.loads(await request.body()))
-        except (ValueError, RecursionError):  # pydantic's errors, too
-            return None
-        return await get_similar(archive, request, query)
+        archive, query = request_state(request).archive, await self.read_json(request, SimilarRequest)
+        return await get_similar(archive, request, query) if archive and query else None
 
 
 async def post_similar(archive: SearchableArchive, request: Request, query: SimilarRequest) -> Response:

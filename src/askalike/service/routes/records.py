@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from askalike.core.types import DocumentKind
 from askalike.service import actions
@@ -19,7 +19,7 @@ from askalike.service.actions import (
     commit,
     load_question,
 )
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
+from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
 from askalike.service.schema import Id
 from askalike.store import editing, writer
 
@@ -27,6 +27,7 @@ ROUTERS = questions, answers, links = [
     APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
 ]
 QuestionId = Annotated[Id, Path(description="the question's id")]
+ID_ADAPTER: TypeAdapter[str] = TypeAdapter(Id)
 AnswerId = Annotated[Id, Path(description="the answer's id")]
 CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
 """The statuses of a commit, for the OpenAPI description."""
@@ -76,12 +77,37 @@ async def post_questions(
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
-@questions.put("/questions/{id:path}", summary="Add or replace a question", responses=CREATED_RESPONSES)
+class _PutQuestionRoute(GuardedRoute):
+    """Reads the JSON of a question itself, as a site may write many a second. FastAPI describes what is not valid."""
+
+    async def respond(self, request: Request) -> Response | None:
+        archive, question = request_state(request).archive, await self.read_json(request, actions.QuestionFields)
+        try:
+            id = ID_ADAPTER.validate_python(request.path_params["id"])
+        except ValidationError:
+            return None
+        if archive is None or question is None:
+            return None
+        response = Response()
+        committed = await put_question(archive, request, id, question, response)
+        return Response(committed.model_dump_json(), response.status_code, media_type="application/json")
+
+
 async def put_question(
     archive: WritableArchive, request: Request, id: QuestionId, question: actions.QuestionFields, response: Response
 ) -> CommitResponse:
     """Add or replace a question. Search finds it within a second."""
     return await commit(archive, request, [question.to_question(id)], response)
+
+
+questions.add_api_route(
+    "/questions/{id:path}",
+    put_question,
+    methods=["PUT"],
+    summary="Add or replace a question",
+    responses=CREATED_RESPONSES,
+    route_class_override=_PutQuestionRoute,
+)
 
 
 @questions.get("/questions/{id:path}", summary="Read a question")

@@ -7,9 +7,10 @@ import shutil
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -212,7 +213,7 @@ class NgramLookup:
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
         """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
-        if len(self._cache.table) > MAX_CACHED_WORDS:
+        if len(self._cache.table.tokens) > MAX_CACHED_WORDS:
             self._clear_cache()
         cache = self._cache
         tokens = cache.table.number(texts)
@@ -259,25 +260,32 @@ class _NgramCache:
         self.subwords, self.subword_ends = array("i"), array("q", [0])
         self.words, self.word_ends = array("Q"), array("q", [0])
 
-    def _learn(self, token: str) -> None:
-        form = find_form(token).folded
-        self.forms.append(hash(form))
-        self.function_languages.append(_find_function_languages(form))
-        if self._lower_case:
-            token = token.lower()
-        if self._bpe is not None:
-            self.subwords.extend(self._bpe.encode(token))
-        self.subword_ends.append(len(self.subwords))
-        if self._has_words:
-            self.words.extend(map(hash_word, WORD.findall(token.lower())))
-        self.word_ends.append(len(self.words))
+    def _learn(self, tokens: Sequence[str]) -> None:
+        forms = [find_form(token).folded for token in tokens]
+        self.forms.extend(map(hash, forms))
+        self.function_languages.extend(map(_find_function_languages, forms))
+        for token in map(str.lower, tokens) if self._lower_case else tokens:
+            if self._bpe is not None:
+                self.subwords.extend(self._bpe.encode(token))
+            self.subword_ends.append(len(self.subwords))
+            if self._has_words:
+                self.words.extend(map(hash_word, WORD.findall(token.lower())))
+            self.word_ends.append(len(self.words))
+
+
+@cache
+def _function_words() -> Mapping[str, int]:
+    """Return the function words of all languages, each with the languages that it is one of, as bits."""
+    languages: dict[str, int] = {}
+    for n, code in enumerate(STOP_WORD_LANGUAGES):
+        languages |= {word: languages.get(word, 0) | 1 << n for word in stop_words(code)}
+    return languages
 
 
 def _find_function_languages(form: str) -> int:
     """Return the languages in which every word of a token is a function word, as bits."""
-    words = WORD.findall(form)
-    languages = [words and all(word in stop_words(code) for word in words) for code in STOP_WORD_LANGUAGES]
-    return sum(1 << n for n, is_function in enumerate(languages) if is_function)
+    words, languages = WORD.findall(form), _function_words()
+    return reduce(and_, (languages.get(word, 0) for word in words)) if words else 0
 
 
 @compiled()
