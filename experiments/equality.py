@@ -27,6 +27,7 @@ import io
 import json
 import math
 import os
+import re
 import resource
 import runpy
 import shutil
@@ -605,9 +606,8 @@ def _address(log: Path, process: "subprocess.Popen[bytes]") -> str:
     """Wait until a service reports its address."""
     deadline = time.monotonic() + SERVICE_START_S
     while time.monotonic() < deadline and process.poll() is None:
-        found = [word for word in log.read_text(encoding="utf-8").split() if word.startswith("http://")]
-        if found and "serving at" in log.read_text(encoding="utf-8"):
-            return found[0].rstrip("/.,;")
+        if found := re.search(r"serving at (http://[\w.]+:\d+)", log.read_text(encoding="utf-8")):
+            return found[1]
         time.sleep(0.1)
     raise RuntimeError(f"the service did not start; see {log}")
 

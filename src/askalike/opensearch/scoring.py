@@ -1,4 +1,4 @@
-"""How a cluster scores: its similarities, the statistics behind them, and which of its hits must be scored again here.
+"""Scores of a cluster: its similarities, the statistics behind them, and which of its hits must be scored again here.
 
 The term statistics of a similarity are those of questions' own texts, which are not available to the similarity of
 another field. So the similarity of rephrasings encodes frequency and length as one number, and each query contains the

@@ -1,4 +1,4 @@
-"""What the processes of the service share: files, and searches.
+"""Files and searches that the processes of the service share.
 
 Files hold the request rate of each caller, and what each person works on. The least busy worker makes a search,
 whichever got the request: a request comes over a connection, which stays with one worker, so that a search may have to

@@ -20,6 +20,16 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
     page.wait_for_function(f"({fonts}).some((name) => name.startsWith('KaTeX'))")
 
 
+def test_formulas_scroll_by_themselves_while_the_window_is_narrower(visit) -> None:
+    page = visit(QUESTION, alone=True)
+    page.locator(".prose .katex-display").wait_for()
+    page.set_viewport_size({"width": 90, "height": 600})
+    page.locator(".math.wide[tabindex='0']").first.wait_for()
+    page.set_viewport_size({"width": 1280, "height": 600})
+    page.locator(".math.wide").first.wait_for(state="detached")
+    assert page.locator(".math[tabindex]").count() == 0
+
+
 def test_pages_without_a_formula_do_not_load_katex(visit) -> None:
     page = visit(ASK)
     page.wait_for_load_state("networkidle")

@@ -75,6 +75,13 @@ document.addEventListener("click", async (event) => {
     document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: files.katexStyle }));
     document.head.append(Object.assign(document.createElement("script"), { src: files.katex, onload: done, onerror: failed }));
   });
+  const fit = (formula) => { // one that is wider than its place scrolls by itself
+    formula.classList.remove("wide");
+    const shown = formula.querySelector(".katex-display") ?? formula;
+    if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.closest("p, li, h1, h2, h3, td, div").clientWidth) formula.classList.add("wide");
+    if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0;
+    else shown.removeAttribute("tabindex");
+  };
   const render = async (root) => {
     const formulas = [...root.querySelectorAll(".math:not(.done)")];
     if (!formulas.length) return;
@@ -92,11 +99,10 @@ document.addEventListener("click", async (event) => {
         if (/Undefined control sequence/.test(error)) draw(false); // all but that command
         else formula.textContent = source;
       }
-      const shown = formula.querySelector(".katex-display") ?? formula;
-      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.closest("p, li, h1, h2, h3, td, div").clientWidth) formula.classList.add("wide");
-      if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
+      fit(formula);
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));
+  addEventListener("resize", () => document.querySelectorAll(".math.done").forEach(fit));
   render(document);
 })();
