@@ -90,7 +90,7 @@ def test_export(directory, tmp_path):
 def dated(tmp_path: Path) -> Path:
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(
-            Question(f"{x}{n}", f"question {x}{n}", created_at=f"20{n}") for n in range(10, 20) for x in "ab"
+            Question(f"{x}{n}", f"question {x}{n}", created_at=f"20{n}-01-01") for n in range(10, 20) for x in "ab"
         )
         archive.upsert(Link(f"a{n}", f"b{n}") for n in range(10, 20))
     return tmp_path / "archive"
