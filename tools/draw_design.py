@@ -109,7 +109,7 @@ def list_components(layers: Sequence[Mapping[str, str]], page: str) -> str:
 
 
 def _component_path(component: str) -> str:
-    return f"{component}/" if (SOURCE / component).is_dir() else f"{component}.py"
+    return f"{component}.py" if (SOURCE / f"{component}.py").exists() else f"{component}/"
 
 
 # ------------------------------------------------------------------------------------------------ the layers
@@ -326,7 +326,7 @@ class Code:
     def _tree(self, module: str) -> ast.Module:
         if module not in self._trees:
             path = SOURCE.joinpath(*module.split("."))
-            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            file = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
             if not file.exists():
                 raise DriftError(f"the picture of a search names the module {module}, which is not there")
             self._trees[module] = ast.parse(file.read_text("utf-8"))

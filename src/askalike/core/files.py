@@ -1,4 +1,4 @@
-"""Atomic and durable writes: files and folders are complete or absent, and survive a power failure; widgets."""
+"""Atomic and durable writes: files and folders are complete or absent, and survive a power failure."""
 
 import fcntl
 import hashlib
@@ -7,8 +7,6 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from askalike.core.errors import ArchiveError
@@ -176,9 +174,3 @@ def compute_sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content, in hexadecimal digits. Raises OSError."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def build_widget(source: Traversable) -> str:
-    """Return a widget's script: the list below a field, which all widgets share, then what this one asks and tells."""
-    shared = (resources.files("askalike.core") / "suggestions.js").read_text(encoding="utf-8")
-    return f"(() => {{\n{shared}\n{source.read_text(encoding='utf-8')}}})()\n"

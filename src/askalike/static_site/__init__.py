@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
-from askalike.core.files import build_widget
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
 from askalike.core.values import safe_url
+from askalike.core.widgets import build_widget
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
 from askalike.rankers.hybrid import HybridRanker
