@@ -19,12 +19,17 @@ def riverside(path: Path) -> Path:
     return Path(shutil.copytree(import_example(), path))
 
 
+def import_riverside(path: Path) -> Path:
+    """Import the example into a new directory and return it; in a cluster, copies of one name would share indexes."""
+    import_archive("table", [str(EXAMPLE)], str(path))
+    return path
+
+
 @cache
 def import_example() -> Path:
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    import_archive("table", [str(EXAMPLE)], f"{folder}/riverside")
-    return Path(folder, "riverside")
+    return import_riverside(Path(folder, "riverside"))
 
 
 def ask_again(archive: Archive) -> None:

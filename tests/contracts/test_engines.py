@@ -11,7 +11,7 @@ from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
-from calibration.riverside import riverside
+from calibration.riverside import import_riverside
 
 QUICK, OTHERS = ("hybrid",), ("bm25", "dfr", "ib", "lm_dirichlet", "tfidf", "static", "cascade", "distinct")
 RANKERS = (*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS))
@@ -34,7 +34,7 @@ REQUESTS = [
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """The bundled example, with dates and tags for filters, and a question of which several are equal."""
-    path = riverside(tmp_path_factory.mktemp("engines") / "library")
+    path = import_riverside(tmp_path_factory.mktemp("engines") / "library")
     with Archive.open(path) as archive:
         questions = [question for _, question in archive.view().questions()]
         archive.upsert(

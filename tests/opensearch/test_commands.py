@@ -7,7 +7,7 @@ import pytest
 
 import askalike
 from askalike.store import Archive
-from calibration.riverside import riverside
+from calibration.riverside import import_riverside
 from commands import run_command
 from service.serving import Service
 from waiting import wait_for
@@ -23,7 +23,7 @@ def run(*words: object) -> str:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return riverside(tmp_path_factory.mktemp("commands") / "library")
+    return import_riverside(tmp_path_factory.mktemp("commands") / "library")
 
 
 def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tmp_path, monkeypatch):
@@ -43,7 +43,7 @@ def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tm
 
 @pytest.mark.long
 def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without_a_cluster(cluster_url, tmp_path):
-    path = riverside(tmp_path / "library")
+    path = import_riverside(tmp_path / "library")
     results = []
     for engine in ((), ("--opensearch", cluster_url)):
         measured = json.loads(run("evaluate", path, *RANKER, *engine, "--json"))["measures"]
@@ -67,7 +67,7 @@ def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without
 
 @pytest.mark.long
 def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, tmp_path):
-    path = riverside(tmp_path / "library")
+    path = import_riverside(tmp_path / "library")
     engine = ("--opensearch", cluster_url)
     assert (
         "run: askalike index" in json.loads(run("opensearch", "status", path, *RANKER, *engine, "--json"))[0]["advice"]
@@ -89,7 +89,7 @@ def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, 
 
 @pytest.mark.long
 def test_two_services_share_an_archive_and_its_cluster(cluster_url, tmp_path):
-    path = riverside(tmp_path / "library")
+    path = import_riverside(tmp_path / "library")
     services = [Service(path, options=("--opensearch", cluster_url)) for _ in range(2)]
     try:
         first, second = services

@@ -8,7 +8,7 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.text.typos import misspell
-from calibration.riverside import riverside
+from calibration.riverside import import_riverside
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
 REQUESTS_FOR_A_BATCH = 25
@@ -16,7 +16,7 @@ REQUESTS_FOR_A_BATCH = 25
 
 
 def test_a_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monkeypatch):
-    path = riverside(tmp_path / "library")
+    path = import_riverside(tmp_path / "library")
     send, sent = opensearchpy.Transport.perform_request, []
 
     def count(self, method, path, **options):
