@@ -34,7 +34,7 @@ _CONTRACTING: Final = ("en", "de", "nl")
 _JOINT, _HYPHEN = re.compile(f"[{HYPHENS}{APOSTROPHES}]"), re.compile(f"[{HYPHENS}]")
 _BETWEEN_JOINTS, _BETWEEN_HYPHENS = re.compile(f"[^{HYPHENS}{APOSTROPHES}]+"), re.compile(f"[^{HYPHENS}]+")
 _WORD_BYTES = np.array([chr(byte).isalnum() or chr(byte) == "_" for byte in range(128)])
-"""Which ASCII characters are those of words, for the tokenizer standard."""
+"""Whether each ASCII character belongs to words, for the tokenizer `standard`."""
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
 

@@ -437,7 +437,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     Terms from `essential` on generate candidates. Of the other terms, those from `added` on are also added to the sums,
     if looking up each of the candidates would cost more; the rest is looked up. If it matters, a sample of documents is
     scored with all terms, to estimate the number of candidates of each choice at any later limit. An empty heap sets no
-    limit: a search begins with a few documents, as their best soon bound the others, and chooses anew at each window.
+    limit: a search begins with a few documents, as their best soon bound the others, and chooses again at each window.
     """
     terms, documents = len(t.ids), len(p.docids)
     numbers = buffers.positions
