@@ -3,9 +3,10 @@
 import importlib.util
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
@@ -73,6 +74,8 @@ MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
 """Maximum wait for another process that writes an index, and the interval between attempts."""
+
+T = TypeVar("T")
 
 
 def default_name() -> str:
@@ -174,11 +177,20 @@ def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -
 
     Raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S.
     """
+
+    def build_and_open() -> Searcher:
+        ranker.build(view, progress)
+        return ranker.open(view)
+
+    return _retry_while_busy(build_and_open)
+
+
+def _retry_while_busy(task: Callable[[], T]) -> T:
+    """Return what a task returns once no other process is writing its index; IndexBusyError after LOCK_TIMEOUT_S."""
     until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
-            ranker.build(view, progress)
-            return ranker.open(view)
+            return task()
         except IndexBusyError:
             if time.monotonic() > until:
                 raise
@@ -196,19 +208,17 @@ def follow(ranker: Ranker, view: View) -> None:
     Another process may be writing them, or their engine may be read-only. If nothing is committed yet, wait for the
     other process: raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S, else ReadOnlyIndexError.
     """
-    until = time.monotonic() + LOCK_TIMEOUT_S
-    while True:
-        try:
-            return ranker.follow(view)
-        except IndexBusyError as busy:
-            if busy.searchable:
-                return None
-            if time.monotonic() > until:
-                raise
-            time.sleep(LOCK_POLL_S)
-        except ReadOnlyIndexError:
-            if all(index.change for index in ranker.indexes(view)):
-                return None
+    _retry_while_busy(partial(_follow_once, ranker, view))
+
+
+def _follow_once(ranker: Ranker, view: View) -> None:
+    try:
+        ranker.follow(view)
+    except IndexBusyError as busy:
+        if not busy.searchable:
+            raise
+    except ReadOnlyIndexError:
+        if not all(index.change for index in ranker.indexes(view)):
             raise
 
 
