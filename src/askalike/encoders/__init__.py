@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
+from askalike.encoders._devices import require_device
 from askalike.encoders._encoder import (
     Encoder,
     Role,
@@ -35,7 +36,7 @@ __all__ += [
     "find_package",
     "open_encoder",
 ]
-__all__ += ["read_model_file"]
+__all__ += ["read_model_file", "require_device"]
 
 MODEL_FILE = "model.toml"
 PACKAGED_ENCODERS = ("minilm_l6", "e5_small")

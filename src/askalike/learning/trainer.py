@@ -2,9 +2,11 @@
 
 import copy
 import ctypes
+import logging
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -92,18 +94,32 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     The same job gives the same weights on devices of the same type, interrupted or not.
     Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
     """
-    _check_job(job)
+    check_counts(len(job.examples), len(job.dev.query_ids), job.settings)
     job.directory.mkdir(parents=True, exist_ok=True)
-    fabric = Fabric(
-        accelerator=job.settings.accelerator,
-        devices=job.settings.devices,
-        strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
-        precision=_choose_precision(job.settings),
-    )
-    with _unwrap_process_errors(), _keep_freed_memory():
+    with _unwrap_process_errors(), _keep_freed_memory(), _silence_advice():
+        fabric = Fabric(
+            accelerator=choose_accelerator(job.settings),
+            devices=job.settings.devices,
+            strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
+            precision=_choose_precision(job.settings),
+        )
         fabric.launch(partial(_train_on_device, job=job))
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
     return checkpoint.read_history(job.directory, job.run_id) or []
+
+
+@contextmanager
+def _silence_advice() -> Iterator[None]:
+    """Hide what Fabric and torch advise a programmer of a training loop, which a user of one cannot follow."""
+    logger = logging.getLogger("lightning_fabric")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse invariant checks")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager
@@ -131,24 +147,37 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
-def _check_job(job: TrainingJob) -> None:
-    count, needed = len(job.examples), job.settings.min_pairs
-    if count < needed:
+def check_counts(pairs: int, dev_queries: int, settings: TrainingSettings) -> None:
+    """Raise TrainingError for too few pairs, or no dev queries."""
+    if pairs < (needed := settings.min_pairs):
         advice = "use more signals, or set training.min_pairs"
-        raise TrainingError(f"{format_count(count, 'training pair')}: too few; {needed} are needed; {advice}")
-    if not job.dev.query_ids:
+        raise TrainingError(f"{format_count(pairs, 'training pair')}: too few; {needed} are needed; {advice}")
+    if not dev_queries:
         raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
+
+
+def describe_gpu(settings: TrainingSettings) -> str:
+    """Return a sentence on the GPU that trains, and in which number format; "" for a CPU."""
+    accelerator = choose_accelerator(settings)
+    if accelerator == "cpu":
+        return ""
+    name = torch.cuda.get_device_name() if accelerator == "cuda" else "the Apple GPU"
+    return f"training on {name} ({accelerator}, {_choose_precision(settings)})"
 
 
 def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
     if settings.precision != "auto":
         return settings.precision
-    return "bf16-mixed" if uses_cuda(settings) else "32-true"
+    return "bf16-mixed" if choose_accelerator(settings) == "cuda" else "32-true"
 
 
-def uses_cuda(settings: TrainingSettings) -> bool:
-    """Return whether a network is trained on an NVIDIA GPU."""
-    return settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
+def choose_accelerator(settings: TrainingSettings) -> Literal["cpu", "cuda", "mps"]:
+    """Return the kind of device that trains; `auto` is a GPU if torch finds one."""
+    if settings.accelerator != "auto":
+        return settings.accelerator
+    if torch.backends.mps.is_available():  # Fabric's order
+        return "mps"
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @contextmanager

@@ -15,11 +15,11 @@ import torch
 
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.files import replace_folder
+from askalike.core.files import folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.core.values import format_count
-from askalike.encoders import MODEL_FILE
+from askalike.encoders import MODEL_FILE, require_device
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.splits import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
@@ -46,6 +46,9 @@ from askalike.learning.trainer import (
     TrainingJob,
     TrainingProgress,
     TrainingProgressCallback,
+    check_counts,
+    choose_accelerator,
+    describe_gpu,
     find_best_epoch,
     train,
 )
@@ -88,14 +91,20 @@ def train_recipe(
     """Train a recipe on a view, write the model to `folder` and return its epochs.
 
     The view's dev queries choose the best epoch; without any, some clusters are held out. The same call after an
-    interruption or a kill resumes with the unfinished epoch. Raises TrainingError.
+    interruption or a kill resumes with the unfinished epoch. Raises TrainingError,
+    ArchiveError if nothing can be written, SettingsError for a device that is missing.
     """
+    require_device(choose_accelerator(recipe.training), "training.accelerator", recipe.training.devices)
     data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
+    check_counts(len(data.pairs), len(data.dev.queries), recipe.training)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
+    if gpu := describe_gpu(recipe.training):
+        log(gpu)
     if view.held_out_splits:
         log(f"splits not learned from: {', '.join(view.held_out_splits)}")
-    return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
+    with folder_errors(folder, "free some space; the same command then resumes after the last finished epoch"):
+        return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
 
 
 @dataclass(frozen=True)
