@@ -23,6 +23,7 @@ from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
 from askalike.core.values import now
 from askalike.store import Archive, content_hash
+from askalike.text.vocabulary import VECTORS_PACKAGE
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
 LEARNING_LOGGER = "askalike.learning"
@@ -180,7 +181,7 @@ def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
-PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
+PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", VECTORS_PACKAGE, "torch")
 LOADED_ONLY = ("torch",)
 """Packages that are listed only if they were used, as importing them takes seconds."""
 CPU_INFO = Path("/proc/cpuinfo")

@@ -38,7 +38,7 @@ from askalike.moderation.pairs import (
 )
 from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.rankers.distinct import DistinctRanker
-from askalike.store import Archive, Clusters, View
+from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
 
 A = TypeVar("A")
@@ -153,10 +153,11 @@ class DedupeReport:
     link_recall: BinomialProportion
 
 
+@takes_archive
 def dedupe(
     archive: Archive,
-    ranker: Ranker,
-    path: Path,
+    ranker: Ranker | str | None,
+    path: str | Path,
     *,
     min_probability: float | None = None,
     min_similarity: float | None = None,
@@ -164,6 +165,7 @@ def dedupe(
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row per question.
 
+    archive: or its directory. ranker: or its name; None for the active one.
     The neighbours of all questions are saved with the archive's indexes: an interrupted call can be resumed, and
     another threshold needs no search, while archive and calibration are unchanged. Probabilities are valid for all
     questions, most of which have no duplicate. Without a valid calibration, or with `min_similarity`, pairs are linked
@@ -173,7 +175,7 @@ def dedupe(
     """
     if min_probability is not None and min_similarity is not None:
         raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
-    ranker, calibration = _unwrap_distinct(archive, ranker)
+    ranker, calibration = _unwrap_distinct(archive, create(ranker, None, archive))
     reason = (
         calibration.stale_reason(archive.view(), ranker)
         if calibration
@@ -187,6 +189,7 @@ def dedupe(
     for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
         if value is not None and not 0 < value <= 1:
             raise SettingsError(f"{name} {value}: expected a number above 0 and at most 1")
+    path = Path(path)
     _require_writable(path)
     if calibration is None or reason or min_similarity is not None:
         reason = reason or "a similarity was asked for"

@@ -30,8 +30,9 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.sharing import PeerRouter
 from askalike.store import Archive, ServedRanker, View
 from askalike.store.deployments import ready_ranker
+from askalike.text.vocabulary import VECTORS_PACKAGE
 
-STATIC, STATIC_MODULE = "static", "wordllama"
+STATIC = "static"
 
 
 class UnknownEncoderError(AskalikeError):
@@ -51,7 +52,7 @@ class ArchiveEncoders:
 
     def names(self) -> Sequence[str]:
         """Return the encoders' names: the archive's models, then those that installed extras bring."""
-        static = (STATIC,) if find_spec(STATIC_MODULE) else ()
+        static = (STATIC,) if find_spec(VECTORS_PACKAGE) else ()
         packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
         return (*trained_model_names(self._path), *static, *packaged)
 
