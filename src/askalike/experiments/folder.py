@@ -23,7 +23,7 @@ from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
 from askalike.core.values import now
 from askalike.store import Archive, content_hash
-from askalike.text.vocabulary import VECTORS_PACKAGE
+from askalike.text.subwords import VECTORS_PACKAGE
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
 LEARNING_LOGGER = "askalike.learning"

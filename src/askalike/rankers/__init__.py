@@ -28,7 +28,7 @@ from askalike.rankers._ranking import (
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
-from askalike.text.vocabulary import VECTORS_PACKAGE
+from askalike.text.subwords import VECTORS_PACKAGE
 
 __all__ = [
     "DEPTH_FACTOR",

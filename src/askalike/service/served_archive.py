@@ -30,7 +30,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.sharing import PeerRouter
 from askalike.store import Archive, ServedRanker, View
 from askalike.store.deployments import ready_ranker
-from askalike.text.vocabulary import VECTORS_PACKAGE
+from askalike.text.subwords import VECTORS_PACKAGE
 
 STATIC = "static"
 

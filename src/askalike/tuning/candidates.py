@@ -11,7 +11,7 @@ from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
-from askalike.text.vocabulary import VECTORS_PACKAGE
+from askalike.text.subwords import VECTORS_PACKAGE
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
