@@ -20,7 +20,8 @@ from askalike.store import (
 )
 from askalike.store.contents import SplitSize
 from askalike.store.database import DATABASE_FILE
-from askalike.store.deployments import ArchiveEncoder, EncodingProgress, get_archive_encoder, read_encoding
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
+from askalike.store.encoding_progress import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.text.analyzer import Analyzer
 from askalike.text.passages import split_sentences

@@ -19,7 +19,8 @@ from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER
 from askalike.search import interim
 from askalike.store import Archive, count_questions_by, serve_ranker, takes_archive
-from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.encoding_progress import announce_encoding
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 
