@@ -11,8 +11,9 @@ from askalike import encoders
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
 from askalike.rankers import MODELS_FOLDER, trained_model_names
+from askalike.text.subwords import VECTORS_PACKAGE
 
-STATIC, STATIC_MODULE = "static", "wordllama"
+STATIC = "static"
 
 
 class UnknownEncoderError(AskalikeError):
@@ -32,7 +33,7 @@ class ArchiveEncoders:
 
     def names(self) -> Sequence[str]:
         """Return the encoders' names: the archive's models, then those that installed extras bring."""
-        static = (STATIC,) if find_spec(STATIC_MODULE) else ()
+        static = (STATIC,) if find_spec(VECTORS_PACKAGE) else ()
         packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
         return (*trained_model_names(self._path), *static, *packaged)
 
