@@ -7,7 +7,7 @@ from askalike.cli import register
 from askalike.cli._command import RULES
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.experiments.comparing import load_judgements
+from askalike.experiments.run_sources import load_judgements
 from askalike.moderation.dedupe import dedupe
 from askalike.service.settings import ServiceSettings
 from commands import assert_refused, run_command
