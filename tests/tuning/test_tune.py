@@ -21,7 +21,7 @@ from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import model_training, run, successive_candidates, task
+from askalike.tuning import model_training, pseudo_queries, run, successive_candidates, task
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
 
@@ -149,7 +149,7 @@ def test_tune_removes_losing_models(tmp_path, monkeypatch, lexical_settings):
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
     monkeypatch.setattr(successive_candidates, "FAMILIES", (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
-    monkeypatch.setattr(task, "MAX_QUERIES", task.MIN_QUERIES)  # the other questions train
+    monkeypatch.setattr(pseudo_queries, "MAX_QUERIES", pseudo_queries.MIN_QUERIES)  # the other questions train
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         first = run.tune_archive(archive)
         tried = [result.candidate.name for result in first.candidate_results]

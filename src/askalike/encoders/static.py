@@ -37,7 +37,7 @@ from askalike.text.features.hashed_ngrams import (
     PlainTextSettings,
     sum_weighted_rows,
 )
-from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
 PACKAGED_LANGUAGES = ("en",)

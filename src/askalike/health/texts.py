@@ -18,7 +18,8 @@ from askalike.core.values import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by, sample_questions
 from askalike.store.contents import SAMPLE_SIZE, find_faults, question_in_language
-from askalike.text.clean import normalise, strip_banner
+from askalike.text.banners import strip_banner
+from askalike.text.clean import normalise
 from askalike.text.language import LANGUAGES
 from askalike.text.words import WORD
 

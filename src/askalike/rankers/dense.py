@@ -16,7 +16,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.iteration import LazyShares
+from askalike.core.lazy import LazyShares
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
