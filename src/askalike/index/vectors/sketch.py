@@ -69,12 +69,10 @@ class Sketch:
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
         return -distances - error, np.minimum(error - distances, 0)
 
-    def bound_rows(self, rows: Array, query: Floats) -> tuple[Floats, Floats]:
-        """Return the (lowest, highest) possible dot product of some rows with one query: float32 (rows) both."""
-        low, high = np.empty((2, len(rows)), np.float32)
-        length = float(np.linalg.norm(query))
-        _bound_row_products(self.values, self.scales, self.errors, rows, query, length, low, high)
-        return low, high
+    def select_rows(self, rows: Array, query: Floats, min_score: float) -> Array:
+        """Return those of some rows whose dot product with a query may be at least `min_score`."""
+        kept, length = np.empty(len(rows), np.int64), float(np.linalg.norm(query))
+        return kept[: _select_rows(self.values, self.scales, self.errors, rows, query, length, min_score, kept)]
 
     def _dots(self, queries: Floats) -> Floats:
         """Return the dot products with scale · values: float32 (queries, n)."""
@@ -150,11 +148,12 @@ def _bound_products(
 
 
 @compiled(fastmath=True)
-def _bound_row_products(
+def _select_rows(
     values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], query: Floats, length: float,
-    low: Floats, high: Floats,
-) -> None:  # fmt: skip
-    last = len(rows) - 1
+    min_score: float, kept: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the rows whose highest possible product reaches `min_score`; return their number."""
+    last, count = len(rows) - 1, 0
     for i in range(0, len(rows), 4):
         for n in range(i + AHEAD, min(i + AHEAD + 4, len(rows))):
             prefetch(scales, rows[n], 0)
@@ -169,9 +168,13 @@ def _bound_row_products(
             b += np.float32(values[rows[second], j]) * number
             c += np.float32(values[rows[third], j]) * number
             d += np.float32(values[rows[fourth], j]) * number
-        for place, dot in (i, a), (second, b), (third, c), (fourth, d):
-            row = rows[place]
-            low[place], high[place] = _bound(dot, scales[row], np.float32(length) * errors[row])
+        for n, dot in enumerate((a, b, c, d)):
+            if i + n <= last:
+                row = rows[i + n]
+                kept[count] = row
+                _, high = _bound(dot, scales[row], np.float32(length) * errors[row])
+                count += int(high >= np.float32(min_score))
+    return count
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
