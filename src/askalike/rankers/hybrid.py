@@ -185,7 +185,8 @@ class HybridSearcher(CompositeSearcher):
             weighted, mean, gain = self._weigh(scores, query.language)
             sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
             absolute.append(mean if weights else mean + gain)
-            means += [np.mean([fill_missing(part.scores[row]) for part in similar], axis=0)] if similar else []
+            if similar:
+                means.append(np.asarray(sum(fill_missing(part.scores[row]) for part in similar) / len(similar)))
         vectors = next((part.vectors for part in parts if part.vectors is not None), None)
         return Retrieved(queries, parts[0].docids, sums, absolute, means if similar else None, vectors, parts)
 

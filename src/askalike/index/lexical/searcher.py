@@ -24,7 +24,7 @@ from askalike.index.lexical.prepared import (
 )
 from askalike.index.lexical.query_batch import (
     DocumentMatches,
-    ListCursors,
+    MatchBuffers,
     borrow_buffers,
     match_documents,
     search_queries,
@@ -218,13 +218,11 @@ class PostingsSearcher:
         of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
         term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
         matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
-        cursors = ListCursors(
-            np.empty(terms, np.int64), np.empty(terms, np.int64), np.empty(terms), np.empty((4, fields))
-        )
+        buffers = MatchBuffers.of_size(terms, max_terms, fields)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
-                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, cursors
+                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, buffers
             )
         return matches
 

@@ -10,7 +10,8 @@ result is exact, and the same for any batch, any k and any layout of segments, e
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -162,7 +163,7 @@ class VectorQueries:
         self.vectors, self.exclusions = vectors, exclusions
         self.schemas = tuple(map(PartSchema.from_part, vectors.parts))
         self.rows: list[Any] = list(map(prepare_rows, vectors.parts))
-        self.nonzero: NDArray[np.bool_] = np.any(list(map(nonzero_rows, vectors.parts)), axis=0)
+        self.nonzero: NDArray[np.bool_] = reduce(or_, map(nonzero_rows, vectors.parts))
 
 
 class Candidates(Protocol):
@@ -254,12 +255,14 @@ class VectorSearcher:
         self._check_schemas(queries)
         scores = []
         for q, docids in enumerate(candidates):
-            best = np.full(len(docids), -np.inf)
+            best = np.full(len(docids), np.nan)
             for segment in self._segments if queries.nonzero[q] else ():
                 at, rows = segment.find_rows(docids, *queries.exclusions[q])
-                if len(rows):
-                    np.maximum.at(best, at, segment.score_rows(rows, queries.rows, q))
-            scores.append(np.where(np.isfinite(best), best, np.nan))
+                if len(rows) and segment.has_rephrasings:
+                    np.fmax.at(best, at, segment.score_rows(rows, queries.rows, q))
+                elif len(rows):
+                    best[at] = segment.score_rows(rows, queries.rows, q)
+            scores.append(best)
         return scores
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
