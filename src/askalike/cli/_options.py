@@ -165,7 +165,7 @@ def announce_compilation() -> None:
         print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
 
 
-def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
+def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None) -> Ranker:
     """Return the ranker given by --ranker, --set and --fields, to search with; by default the active one."""
     announce_compilation()
     return rankers.create(name, parse_settings(settings, fields), archive)

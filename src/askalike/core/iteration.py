@@ -39,7 +39,7 @@ def chunks_before_error(items: Iterable[T], size: int) -> Iterator[list[T]]:
     yield chunk
 
 
-def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None = None) -> Iterator[list[T]]:
+def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None) -> Iterator[list[T]]:
     """Yield the chunks after the first `done`, and report the number of items after each."""
     for number, chunk in islice(enumerate(chunks(items, size), 1), done, None):
         yield chunk

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.health import leaks, references, texts
+from askalike.health import leaks, references, templates, texts
 from askalike.health.findings import Check, CheckContext, Finding
 from askalike.store import Archive, storage_errors
 
@@ -21,9 +21,9 @@ LEAK_CHECKS: Sequence[Check] = (
 CHECKS: Sequence[Check] = (
     texts.empty_titles,
     texts.repeated_titles,
-    texts.title_marks,
-    texts.title_openings,
-    texts.body_templates,
+    templates.title_marks,
+    templates.title_openings,
+    templates.body_templates,
     *LEAK_CHECKS,
     texts.no_tokens,
     texts.unknown_languages,

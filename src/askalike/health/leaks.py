@@ -8,7 +8,7 @@ from math import ceil
 from askalike.core.iteration import chunks
 from askalike.core.types import Answer, Question, Split
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
-from askalike.health.texts import word_ngrams
+from askalike.health.templates import word_ngrams
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.contents import SAMPLE_SIZE, count_links, find_faults

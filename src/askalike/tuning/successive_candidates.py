@@ -7,8 +7,8 @@ from itertools import count, islice
 
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.values import format_duration
-from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
+from askalike.labels.partitions import nested_folds
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
     FAMILIES,

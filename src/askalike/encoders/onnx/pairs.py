@@ -34,7 +34,7 @@ class OnnxPairModel:
     Raises InputError for a folder that cannot be run, SettingsError if packages are missing.
     """
 
-    def __init__(self, folder: Path, bits: Bits = 8) -> None:
+    def __init__(self, folder: Path, bits: Bits) -> None:
         config, tensors = read_json(folder / "config.json"), map_tensors(folder)
         transformer = Transformer(config, tensors, folder)
         kind = str(config.get("model_type"))
