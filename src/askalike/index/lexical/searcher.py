@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, pairwise
 from threading import Lock
 
 import numpy as np
@@ -33,7 +33,7 @@ from askalike.index.lexical.query_batch import (
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_titles
+from askalike.index.rows import Array, FoundTitles, find_positions, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per similarity: 64 MiB."""
@@ -77,14 +77,15 @@ class CandidateMatches:
         """Return a batch's matches with some of the candidates, with term scores; None if these were not kept."""
         if not len(self.batches[number].term_scores):
             return None
-        places: list[int] = []
+        places = [np.empty(0, np.int64)]
         starts = accumulate(map(len, self.candidates[rows]), initial=0)
         for start, known, wanted in zip(starts, self.candidates[rows], candidates, strict=False):
-            place_of = dict(zip(known.tolist(), count(start), strict=False)) if len(wanted) else {}
-            if not place_of.keys() >= set(wanted.tolist()):
+            at = find_positions(known, wanted)
+            if len(at) and at.min() < 0:
                 return None
-            places += map(place_of.__getitem__, wanted.tolist())
-        return DocumentMatches._make(column[places] for column in self.batches[number])
+            places.append(start + at)
+        chosen = np.concatenate(places)
+        return DocumentMatches._make(column[chosen] for column in self.batches[number])
 
 
 class PostingsSearcher:
