@@ -17,7 +17,7 @@ from askalike.core.values import FIELDS, check_fields, parse_limit, parse_tag, p
 from askalike.rankers import Ranker
 from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive
-from askalike.store.deployments import read_encoding
+from askalike.store.encoding_progress import read_encoding
 
 if TYPE_CHECKING:
     from askalike.search.engine import LocalEngine

@@ -1,4 +1,4 @@
-"""askalike serve, mcp, bot, keys, feedback, purge: archives over HTTP, for assistants, in chats; what is received."""
+"""askalike serve, mcp, bot, keys, feedback, purge: archives over HTTP, for assistants, in chats; what they receive."""
 
 import inspect
 import os

@@ -43,17 +43,19 @@ class VectorCache:
         self._inode = 0
 
     @classmethod
-    def share(cls, archive: Path, fingerprint: str, documents: int) -> Self:
+    def share(
+        cls, archive: Path, fingerprint: str, documents: int, kind: str = "", below: "VectorCache | None" = None
+    ) -> Self:
         """Return the cache of an encoder's vectors of an archive's documents, shared by all commands.
 
-        documents: their number, which limits the size of the cache.
+        documents: their number, which limits the size of the cache. kind: the folder of other texts than documents.
         """
-        folder = archive / SHARED_FOLDER
+        folder = archive / SHARED_FOLDER / kind
         with suppress(FileNotFoundError):  # another process may remove the same files
             files = sorted(folder.glob("*.vectors"), key=lambda file: -file.stat().st_mtime)
             for old in [file for file in files if not file.name.startswith(fingerprint[:16])][MAX_ENCODERS - 1 :]:
                 old.unlink()
-        return cls(folder, fingerprint, capacity=max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents))
+        return cls(folder, fingerprint, below, capacity=max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents))
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Return None for other processes: they return the vectors they encode, and this process appends them."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from askalike.core.values import now
 from askalike.store import Archive, content_hash
+from askalike.text.subwords import VECTORS_PACKAGE
 
-PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
+PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", VECTORS_PACKAGE, "torch")
 LOADED_ONLY = ("torch",)
 """Packages that are listed only if they were used, as importing them takes seconds."""
 CPU_INFO = Path("/proc/cpuinfo")

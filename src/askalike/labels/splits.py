@@ -15,7 +15,17 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, DocumentKind, Question, Split, TrainingPair
-from askalike.store import Archive, Clusters, View, imported_splits, labels, partition_parts, read_labels, shuffle_names
+from askalike.store import (
+    Archive,
+    Clusters,
+    View,
+    imported_splits,
+    labels,
+    partition_parts,
+    read_labels,
+    shuffle_names,
+    takes_archive,
+)
 from askalike.store.labels import ANSWERS_SPLIT, labelled_ids, parse_typed_split, part_query_ids
 
 T = TypeVar("T")
@@ -92,13 +102,14 @@ def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     return held_out + [split for split in splits_to_hold_out(archive, part.source_split) if split != part.source_split]
 
 
+@takes_archive
 def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") -> Split:
     """Return the queries, judgements and candidates of the imported split, derived split or part of that name.
 
-    An imported split has all its queries, in the order of import. Its candidates are in their imported order; if no
-    query has candidates, `candidates` is None. A candidate without a judgement is not in the qrels. A part has the
-    judgements and candidates of its source split for its own queries. See `type_titles` for `SPLIT:title@PERCENT`.
-    Raises ArchiveError if there is no such split.
+    archive: or its directory. An imported split has all its queries, in the order of import. Its candidates are in
+    their imported order; if no query has candidates, `candidates` is None. A candidate without a judgement is not in
+    the qrels. A part has the judgements and candidates of its source split for its own queries. See `type_titles` for
+    `SPLIT:title@PERCENT`. Raises ArchiveError if there is no such split.
     """
     if queries := labels.imported_queries(archive, name):
         return _load_imported(archive, name, kind, queries)

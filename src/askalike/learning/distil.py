@@ -1,6 +1,5 @@
 """Distils an encoder to a lookup: ridge regression of its vectors of an archive's texts on their n-grams, no torch."""
 
-import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -39,6 +38,8 @@ from askalike.text.words import WORD
 MAX_DIM = 1_024
 CHUNK_SIZE = 1_024
 """Number of texts encoded at a time."""
+MADE_UP_FOLDER = "made-up"
+"""The folder of the vectors of texts that are made up for the teacher, in that of the archive's documents."""
 REPORT_S = 30
 """Seconds between two reports of how far the teacher is."""
 
@@ -103,16 +104,16 @@ def learn_lookup(
 ) -> None:
     """Train the lookup and write the model to `folder`, atomically.
 
-    Until then, the teacher's vectors of texts that are not the archive's are kept next to it, so that the same call
-    resumes after an interruption. Raises TrainingError if there is no text, ArchiveError if nothing can be written.
+    The teacher's vectors are kept in the archive's `index/encoded`, those of other texts than the archive's in a folder
+    of it: the same call resumes after an interruption, and another one reads the texts that are the same. Raises
+    TrainingError if there is no text, ArchiveError if nothing can be written.
     """
     questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
         raise TrainingError(f"{view.path}: no texts to learn from")
     log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
-    cache = folder.with_name(f".training-{folder.name}")
-    with share_vectors(teacher, view, questions, texts, cache, log):
+    with share_vectors(teacher, view, questions, texts, log):
         targets = encode_targets(teacher, texts, MAX_DIM, log)
     log("the regression of its vectors on their n-grams")
     features = HashedNgramFeatures.from_texts(settings.lookup, ())
@@ -122,7 +123,6 @@ def learn_lookup(
     with folder_errors(folder, "free some space"):
         words = {word for question in questions for word in features.split_words(question)}
         _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words)
-    shutil.rmtree(cache, ignore_errors=True)
 
 
 def load_teacher(view: View, settings: DistillationSettings) -> Encoder:
@@ -161,11 +161,11 @@ def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: L
 
 @contextmanager
 def share_vectors(
-    teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], folder: Path, log: LogCallback
+    teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], log: LogCallback
 ) -> Iterator[None]:
     """Make a pre-trained teacher reuse the shared cache of the archive's document vectors.
 
-    Inside the `with` block, vectors of other texts are cached in `folder`, so that an interrupted run can resume.
+    Inside the `with` block, vectors of other texts are cached beside them, with the same limit.
     Workers (see `use_workers`) encode all texts themselves.
     """
     if not isinstance(teacher, PretrainedEncoder) or has_workers():
@@ -176,7 +176,7 @@ def share_vectors(
     own = [text for text in texts if (getattr(text, "title", ""), text.body) in whole]
     for _ in _encode_blocks(teacher, own, "texts that the archive has", log):
         pass
-    teacher.document_cache = VectorCache(folder, teacher.fingerprint, below=shared)
+    teacher.document_cache = VectorCache.share(view.path, teacher.fingerprint, len(view), MADE_UP_FOLDER, shared)
     try:
         yield
     finally:

@@ -25,9 +25,9 @@ from askalike.moderation.pairs import (
     mean_link_probability,
     pair_key,
 )
-from askalike.rankers import Ranker, open_current
+from askalike.rankers import Ranker, create, open_current
 from askalike.rankers.distinct import DistinctRanker
-from askalike.store import Archive, Clusters, View
+from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
@@ -69,10 +69,11 @@ class DedupeReport:
     link_recall: BinomialProportion
 
 
+@takes_archive
 def dedupe(
     archive: Archive,
-    ranker: Ranker,
-    path: Path,
+    ranker: Ranker | str | None,
+    path: str | Path,
     *,
     min_probability: float | None = None,
     min_similarity: float | None = None,
@@ -80,6 +81,7 @@ def dedupe(
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row per question.
 
+    archive: or its directory. ranker: or its name; None for the active one.
     The neighbours of all questions are saved with the archive's indexes: an interrupted call can be resumed, and
     another threshold needs no search, while archive and calibration are unchanged. Probabilities are valid for all
     questions, most of which have no duplicate. Without a valid calibration, or with `min_similarity`, pairs are linked
@@ -88,7 +90,7 @@ def dedupe(
     InputError if the file cannot be written.
     """
     _check_minimum(min_probability, min_similarity)
-    ranker, calibration = _unwrap_distinct(archive, ranker)
+    ranker, calibration = _unwrap_distinct(archive, create(ranker, None, archive))
     reason = (
         calibration.stale_reason(archive.view(), ranker)
         if calibration
@@ -99,6 +101,7 @@ def dedupe(
             f"{archive.path}: {ranker.name}: {reason}, so there are no probabilities; run: askalike calibrate, or "
             "leave out --min-probability to compare by similarity"
         )
+    path = Path(path)
     _require_writable(path)
     if calibration is None or reason or min_similarity is not None:
         reason = reason or "a similarity was asked for"

@@ -46,7 +46,7 @@ from askalike.rankers._searcher import (
 from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
-from askalike.store.deployments import record_encoding
+from askalike.store.encoding_progress import record_encoding
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""

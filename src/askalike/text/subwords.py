@@ -15,7 +15,7 @@ from askalike.core.lazy import lazy_property
 
 WORD_START = "▁"
 MAX_WORD_PART = 64
-PACKAGE = "wordllama"
+VECTORS_PACKAGE = "wordllama"
 """The package with the vectors: two files of WordLlama's wheel (MIT; extra `vectors`), read unchanged."""
 VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
@@ -88,10 +88,10 @@ def open_tokenizer(path: Path, extra: str) -> Any:
 
 def find_packaged_vectors() -> tuple[Path, Path]:
     """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError if they are missing."""
-    spec = importlib.util.find_spec(PACKAGE)
+    spec = importlib.util.find_spec(VECTORS_PACKAGE)
     if spec is None or not spec.origin:
         raise SettingsError(NOT_INSTALLED)
     weights, tokenizer = (Path(spec.origin).parent / file for file in VECTOR_FILES)
     if not (weights.exists() and tokenizer.exists()):
-        raise SettingsError(f"{NOT_INSTALLED} (the installed {PACKAGE} does not carry them)")
+        raise SettingsError(f"{NOT_INSTALLED} (the installed {VECTORS_PACKAGE} does not carry them)")
     return weights, tokenizer

@@ -18,8 +18,9 @@ from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER
 from askalike.search import interim
-from askalike.store import Archive, count_questions_by, serve_ranker
-from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
+from askalike.store import Archive, count_questions_by, serve_ranker, takes_archive
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.encoding_progress import announce_encoding
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 
@@ -31,14 +32,15 @@ TOLD_KEY = "encoder_suggested"
 """Key in an archive's metadata: that the encoder at hand has been named, or declined."""
 
 
+@takes_archive
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
     """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
-    model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with `download`, a model's name
-    on the hub. name: its name in the archive; by default the last part of `model`, and always that of an extra's
-    encoder. A model that the archive already has is not copied again. Its vectors are computed by the next search, by
-    `askalike index`, or by a running service. Raises SettingsError if there is no such model, the name is taken or an
-    extra is missing, InputError for a model that cannot be run.
+    archive: or its directory. model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with
+    `download`, a model's name on the hub. name: its name in the archive; by default the last part of `model`, and
+    always that of an extra's encoder. A model that the archive already has is not copied again. Its vectors are
+    computed by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
+    model, the name is taken or an extra is missing, InputError for a model that cannot be run.
     """
     check_source(model, download)
     if model in PACKAGED_ENCODERS and not Path(model).is_dir():

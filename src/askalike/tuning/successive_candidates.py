@@ -201,7 +201,7 @@ class SuccessiveCandidates:
         if family.needs_teacher and not self.teacher:
             return "no pre-trained encoder; name one with --encoder"
         if module := missing_module(family):
-            return f"{module} is not installed"
+            return f"{module} is not installed: pip install 'askalike[{family.extra}]'"
         if self._is_over():
             return _no_time_reason(0.0, 0.0)
         if reason := family.recipe and self.trainer.untrainable_reason(family):

@@ -26,7 +26,7 @@ from askalike.service.schema import ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
-from askalike.store.writer import Revision, get_revisions
+from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
 router = APIRouter()
