@@ -88,7 +88,7 @@ class FieldEncoder:
         """
         parts = queries.parts
         if len(self._fields) > 1 and not parts[0].is_sparse:
-            rows = parts[0].values.reshape(len(queries), len(self._fields), -1)
+            rows = parts[0].values.reshape(parts[0].values.shape[0], len(self._fields), -1)
             parts = (VectorPart(rows.sum(axis=1), "cosine"),)
         if any(part.is_sparse or part.metric != "cosine" or part.weight < 0 for part in parts):
             return None

@@ -115,8 +115,8 @@ class WordComparison:
         An identical word comes first; None if no word is similar enough.
         """
         documents: list[list[Word | None]] = [[None] * len(self.query_forms) for _ in self._best]
-        at = np.nonzero(self._best >= MIN_WORD_SIMILARITY)
-        columns = *(own.tolist() for own in at), *self._nearest[:, *at].tolist()
+        in_documents, of_words = np.nonzero(self._best >= MIN_WORD_SIMILARITY)
+        columns = in_documents.tolist(), of_words.tolist(), *self._nearest[:, in_documents, of_words].tolist()
         for document, word, row, text, start in zip(*columns, strict=True):
             found, offset, _ = find_form(self._words.words[row])
             start += offset

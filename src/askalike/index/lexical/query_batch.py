@@ -225,13 +225,6 @@ class MatchBuffers(NamedTuple):
     sums: Matrix[np.float64]
     """(4, F): scores and idf of a row in each field, first of finished words, then of the best completion."""
 
-    @classmethod
-    def of_size(cls, terms: int, max_terms: int, fields: int) -> "MatchBuffers":
-        """Return memory for a batch with so many terms in all, and in a query."""
-        rows, pairs, places = np.empty((3, MATCHED_ROWS), np.int64)
-        added, sums = np.empty((max_terms, MATCHED_ROWS)), np.empty((4, fields))
-        return cls(np.empty(terms, np.int64), rows, pairs, places, added, sums)
-
 
 class DocumentMatches(NamedTuple):
     """Matches of P pairs of a query and a docid, by the best phrasing of the docid; 0 without a match."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs
+from askalike.core.types import TopDocs
 from askalike.index.lexical.maxscore import TopKHeaps
 from askalike.index.lexical.prepared import (
     FieldWeights,
@@ -23,6 +23,7 @@ from askalike.index.lexical.prepared import (
     WordWeights,
 )
 from askalike.index.lexical.query_batch import (
+    MATCHED_ROWS,
     DocumentMatches,
     MatchBuffers,
     borrow_buffers,
@@ -145,11 +146,12 @@ class PostingsSearcher:
         """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched again."""
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
-            weights = batch.weigh_words()
-            matches = self._match(batch, weights, candidates[rows])
-            found.scores.extend(_split(matches.scores, candidates[rows]))
-            absolute = _absolute_scores(weights, batch.factors, matches, candidates[rows])
-            found.absolute.extend(_split(absolute, candidates[rows]))
+            own, weights = candidates[rows], batch.weigh_words()
+            matches, queries = self._match(batch, weights, own), np.repeat(np.arange(len(own)), list(map(len, own)))
+            shares = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[queries]
+            shares += matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[queries]
+            found.scores.extend(_split(matches.scores, own))
+            found.absolute.extend(_split((shares / 2 * batch.factors[queries]).max(axis=1, initial=0.0), own))
             batches.append(matches)
         return found
 
@@ -219,7 +221,9 @@ class PostingsSearcher:
         of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
         term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
         matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
-        buffers = MatchBuffers.of_size(terms, max_terms, fields)
+        (rows, owners, places), reached = np.empty((3, MATCHED_ROWS), np.int64), np.empty(terms, np.int64)
+        added, sums = np.empty((max_terms, MATCHED_ROWS)), np.empty((4, fields))
+        buffers = MatchBuffers(reached, rows, owners, places, added, sums)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -238,16 +242,6 @@ class PostingsSearcher:
                 scores = self._term_scores[similarity] = TermScores(known, similarity)
             scores.compute(numbers)
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
-
-
-def _absolute_scores(
-    weights: WordWeights, factors: Floats, matches: DocumentMatches, candidates: Sequence[Array]
-) -> NDArray[np.float64]:
-    """Return the absolute score of each pair, see CandidateMatches. factors: see PreparedBatch."""
-    rows = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-    scores = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[rows]
-    shares = matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[rows]
-    return np.asarray(((scores + shares) / 2 * factors[rows]).max(axis=1, initial=0.0), np.float64)
 
 
 def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:

@@ -25,7 +25,6 @@ from askalike.index.files import open_arrays, write_arrays
 from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import Codes, ScoreEstimates
 from askalike.index.vectors.parts import (
-    Bounds,
     DensePart,
     PartSchema,
     SparsePart,
@@ -110,19 +109,6 @@ class VectorSegment(LiveRows):
         rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
         return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
 
-    def score_bounds(self, queries: Sequence[Array]) -> Bounds:
-        """Return the bounds of each row's score for each query. queries: the prepared vectors of each part."""
-        lows, highs = [], []
-        for part, values, schema in zip(self.parts, queries, self.schemas, strict=True):
-            low, high = part.score_bounds(values)
-            if schema.weight != 1:
-                low, high = schema.weight * low, schema.weight * high
-            if schema.weight < 0:
-                low, high = high, low
-            lows.append(low)
-            highs.append(high)
-        return (lows[0], highs[0]) if len(lows) == 1 else (sum(lows[1:], lows[0]), sum(highs[1:], highs[0]))
-
     def score_rows(self, rows: Array, queries: Sequence[Array], q: int) -> Floats:
         """Return the scores of these rows for one query."""
         scores = np.zeros(len(rows))
@@ -185,7 +171,11 @@ class ScannedRows(Candidates):
         self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Mapping[int, Array]
     ) -> None:
         """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: rows by query."""
-        _, bounds = segment.score_bounds(queries)
+        columns = []
+        for part, values, schema in zip(segment.parts, queries, segment.schemas, strict=True):
+            low, high = part.score_bounds(values)
+            columns.append(high if schema.weight == 1 else schema.weight * (high if schema.weight > 0 else low))
+        bounds = sum(columns[1:], columns[0])
         if len(mask):
             bounds[:, ~mask] = -np.inf
         for q, rows in excluded.items():
