@@ -99,8 +99,6 @@ MAX_HEADERS = 1_000
 MAX_LISTED = 8
 """Maximum number of columns listed in a note."""
 CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
-
-
 TableOpener = Callable[[SourceFiles, Path], Table]
 
 
