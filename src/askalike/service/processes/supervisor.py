@@ -17,9 +17,10 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.network import base_url, listen
 from askalike.service.log import announce_address, log_warning, start_log
+from askalike.service.peers import WorkerSlot, create_loads_file
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import WorkerSlot, create_loads_file, create_shared_file
+from askalike.service.shared_files import create_shared_file
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
