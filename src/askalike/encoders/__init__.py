@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
-from askalike.encoders._devices import require_device
 from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions, concatenate_parts
 from askalike.encoders._vector_cache import VectorCache
 
@@ -29,7 +28,7 @@ __all__ += [
     "find_package",
     "open_encoder",
 ]
-__all__ += ["read_model_file", "require_device"]
+__all__ += ["read_model_file"]
 
 MODEL_FILE = "model.toml"
 PACKAGED_ENCODERS = ("minilm_l6", "e5_small")

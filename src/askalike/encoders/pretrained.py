@@ -21,7 +21,7 @@ from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
-from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file, require_device
+from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
@@ -288,3 +288,23 @@ def load_sentence_transformer(folder: Path, device: str | None) -> Any:
         raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return SentenceTransformer(str(folder), device=device, local_files_only=True).float()
+
+
+def require_device(device: str, setting: str, count: int = 1) -> None:
+    """Raise SettingsError unless torch finds `count` devices of this kind: `cpu`, `cuda` or `mps`.
+
+    setting: its name, for the message.
+    """
+    if device == "cpu":
+        return
+    import torch
+
+    if device == "cuda":
+        kind, found = "NVIDIA GPU", torch.cuda.device_count() if torch.cuda.is_available() else 0
+    else:
+        kind, found = "Apple GPU", int(torch.backends.mps.is_available())
+    if not found:
+        advice = f"use {setting}=cpu, or install the GPU's driver and a torch that supports it"
+        raise SettingsError(f"{setting}={device}: torch {torch.__version__} finds no {kind}; {advice}")
+    if found < count:
+        raise SettingsError(f"{count} devices with {setting}={device}: torch finds {found} {kind}; use devices={found}")

@@ -19,6 +19,7 @@ from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TracedText, VectorContributions, read_model_file
+from askalike.encoders.pretrained import require_device
 from askalike.learning.networks import Network, TokenTrace
 from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import Recipe
@@ -81,7 +82,7 @@ class NeuralEncoder(Encoder):
         model = read_model_file(folder)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         recipe, features, network = open_network(folder)
-        encoders.require_device(settings.device, "device")
+        require_device(settings.device, "device")
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
         trained_until = model.get("trained", {}).get("trained_until")
         learned = LearnedLabels.read(folder)

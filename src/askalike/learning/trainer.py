@@ -21,6 +21,7 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike.core.errors import TrainingError
+from askalike.core.files import folder_errors
 from askalike.core.values import format_count
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
@@ -34,6 +35,8 @@ from askalike.learning.used_rows import LazyAdam
 
 MAX_PAIRS_NAMED = 3
 """Maximum number of pairs of a failed batch named in the message."""
+IF_UNWRITABLE = "free some space; the same command then resumes after the last finished epoch"
+"""The advice on a full disk."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's mallopt: how much freed memory a process keeps, and from which size on an array is mapped for itself."""
 KEPT_BYTES, MAPPED_BYTES = 1 << 30, 1 << 28
@@ -95,7 +98,8 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
     """
     check_counts(len(job.examples), len(job.dev.query_ids), job.settings)
-    job.directory.mkdir(parents=True, exist_ok=True)
+    with folder_errors(job.directory, IF_UNWRITABLE):
+        job.directory.mkdir(parents=True, exist_ok=True)
     with _unwrap_process_errors(), _keep_freed_memory(), _silence_advice():
         fabric = Fabric(
             accelerator=choose_accelerator(job.settings),
@@ -223,9 +227,10 @@ def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
 def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
     """Write the best weights, then the checkpoint: after a kill in between, the epoch is repeated and rewrites both."""
     if fabric.is_global_zero:
-        if not epochs or find_best_epoch(epochs).number == len(epochs):
-            checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
-        checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
+        with folder_errors(job.directory, IF_UNWRITABLE):
+            if not epochs or find_best_epoch(epochs).number == len(epochs):
+                checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
+            checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
     fabric.barrier()
 
 

@@ -19,7 +19,8 @@ from askalike.core.files import folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.core.values import format_count
-from askalike.encoders import MODEL_FILE, require_device
+from askalike.encoders import MODEL_FILE
+from askalike.encoders.pretrained import require_device
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
@@ -43,6 +44,7 @@ from askalike.learning.trained_network import (
     start_fingerprints,
 )
 from askalike.learning.trainer import (
+    IF_UNWRITABLE,
     TrainingJob,
     TrainingProgress,
     TrainingProgressCallback,
@@ -103,8 +105,7 @@ def train_recipe(
         log(gpu)
     if view.held_out_splits:
         log(f"splits not learned from: {', '.join(view.held_out_splits)}")
-    with folder_errors(folder, "free some space; the same command then resumes after the last finished epoch"):
-        return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
+    return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,14 @@ class TrainingRun:
         network = create_network(self.recipe, len(self.features.tokens))
         examples, dev = self._build_examples(), self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
-        coverage = self._initialise_network(network, examples) if finished is None else ""
+        with folder_errors(self.folder, IF_UNWRITABLE):
+            coverage = self._initialise_network(network, examples) if finished is None else ""
         self.log(coverage if finished is None else f"resuming after epoch {len(finished)}")
         used = UsedRows.find(examples, dev, self.partial_folder) if network.is_table else None
         if used:
             if finished is None:
-                used.save_initial(network)
+                with folder_errors(self.folder, IF_UNWRITABLE):
+                    used.save_initial(network)
             network = used.select(network)
             examples = replace(examples, rows=used.renumber(examples))
             dev = replace(dev, rows=used.renumber(dev))
@@ -285,7 +288,7 @@ class TrainingRun:
             "parameters": sum(tensors[name].size for name, _ in network.named_parameters()),
         }  # fmt: skip
         encoder_class = registry.load("encoder", network.encoder_name)
-        with replace_folder(self.folder) as new:
+        with folder_errors(self.folder, IF_UNWRITABLE), replace_folder(self.folder) as new:
             tables = encoder_class.save_model(new, recipe, self.features, tensors)
             learned = self._learned_labels()
             learned.write(new)
