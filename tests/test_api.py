@@ -242,5 +242,6 @@ def test_what_is_returned_shows_itself_in_a_notebook(desk):
 
 def test_a_service_is_started_from_a_directory(desk):
     pytest.importorskip("uvicorn", reason="needs the extra `service`")
-    with pytest.raises(askalike.SettingsError, match="serve: port=99999: expected 65535 or less"):
-        askalike.serve(desk, port=99999)
+    for archives in (desk, [desk]):
+        with pytest.raises(askalike.SettingsError, match="^serve: port=99999: expected 65535 or less$"):
+            askalike.serve(archives, port=99999)

@@ -56,16 +56,19 @@ class SupervisedProcess:
 
 
 def supervise(
-    settings: ServiceSettings | str | Path, announce: Callable[[str], None] = announce_address, **values: Any
+    settings: ServiceSettings | str | Path | Sequence[str | Path],
+    announce: Callable[[str], None] = announce_address,
+    **values: Any,
 ) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
-    settings: or the directory of the one archive, with the other settings as `values`: `serve("riverside", port=8081)`.
+    settings: or the directory of an archive, or of several, with other settings as `values`: `serve(DIR, port=8081)`.
     Raises SettingsError for an invalid setting, or if it cannot listen at the address, ArchiveError if no archive can
     be served.
     """
     if not isinstance(settings, ServiceSettings):
-        settings = validate_settings(ServiceSettings, {"archives": (settings,), **values}, "serve")
+        archives = (settings,) if isinstance(settings, str | Path) else settings
+        settings = validate_settings(ServiceSettings, {"archives": archives, **values}, "serve")
     start_log()
     faults = _check_archives(settings)
     settings = settings.without_archives(faults)
