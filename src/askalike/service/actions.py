@@ -109,6 +109,8 @@ def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
+QuestionTitle = Annotated[str, Field(min_length=1, max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
+"""The title of a question that is written here; an imported one may be empty."""
 DATE_TYPE = {"type": "string", "format": "date-time", "maxLength": 40}
 DATE_SCHEMA = WithJsonSchema(DATE_TYPE | {"description": "ISO 8601; in UTC without an offset"}, mode="validation")
 Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), DATE_SCHEMA]
@@ -122,9 +124,9 @@ Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class QuestionFields(RequestModel):
-    """A question without its id. A missing field is empty: a question is always replaced as a whole."""
+    """A question without its id. A missing field other than the title is empty: all of it is replaced."""
 
-    title: ShortText
+    title: QuestionTitle
     body: Text = ""
     markup: Literal["text", "html"] = "text"
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()

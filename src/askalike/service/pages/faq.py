@@ -13,7 +13,7 @@ from askalike.core.types import Answer, Question
 from askalike.core.values import now
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap
-from askalike.service.actions import ShortText, Text
+from askalike.service.actions import QuestionTitle, ShortText, Text
 from askalike.service.callers import caller_id
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
@@ -65,7 +65,7 @@ class ChosenDraft(BaseModel):
 class FaqEntry(BaseModel):
     """An entry that a moderator writes or accepts: the question, its text, other phrasings, and the answer."""
 
-    title: Annotated[ShortText, Field(min_length=1)]
+    title: QuestionTitle
     body: Text
     wordings: Annotated[list[ShortText], Field(max_length=100)]
     answer: Annotated[Text, Field(min_length=1)]

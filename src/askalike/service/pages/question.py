@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
-from askalike.service.actions import MAX_ANSWERS, QuestionDetails, ShortText, Text, load_question
+from askalike.service.actions import MAX_ANSWERS, QuestionDetails, QuestionTitle, ShortText, Text, load_question
 from askalike.service.callers import caller_id, request_state
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
@@ -169,7 +169,7 @@ def _relate(question: Question, relation: str, explanation: Explanation | None) 
 class Correction(BaseModel):
     """The fields that were changed: those of a question, or the body of an answer."""
 
-    title: Annotated[ShortText, Field(min_length=1)] = ""
+    title: QuestionTitle = ""
     body: Text = ""
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
     rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
