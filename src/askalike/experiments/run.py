@@ -18,11 +18,12 @@ from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name
+from askalike.experiments.figures import NO_FIGURES, can_plot
+from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.pages import NO_FIGURES, can_plot
+from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health import run_checks
 from askalike.health.findings import Finding
@@ -137,7 +138,8 @@ def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> d
         change = f"the archive has changed since this was begun (its data was {saved['data']}, is {current['data']})"
         raise SettingsError(f"{folder.path}: {change}; start again with --force, or choose another folder with -o")
     begun = "begun" if saved is None else "resumed"
-    folder.log(f"{begun}: {current['versions']}, commit {current['commit']}")
+    versions = ", ".join(f"{package} {version}" for package, version in current["versions"].items())
+    folder.log(f"{begun}: {versions}, commit {current['commit'] or 'unknown'}")
     return saved or current
 
 

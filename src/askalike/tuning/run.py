@@ -1,7 +1,7 @@
 """Tuning: tries candidates within the time budget, chooses one, measures it once, activates it and calibrates it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, Rank
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
-from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
+from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
@@ -55,7 +55,11 @@ class TuningResult:
     uncalibrated_reason: str | None
     spent_s: float
 
+    def __repr__(self) -> str:
+        return f"TuningResult({self.verdict.sentence!r}, {len(self.candidate_results)} candidates)"
 
+
+@takes_archive
 def tune_archive(
     archive: Archive,
     *,
@@ -71,7 +75,8 @@ def tune_archive(
 ) -> TuningResult:
     """Find the best ranker for an archive, activate it and calibrate it.
 
-    encoder: folder or package of a pre-trained encoder, both a candidate and a teacher; by default the archive's own.
+    archive: or its directory. encoder: folder or package of a pre-trained encoder, both a candidate and a teacher; by
+    default the archive's own.
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings of all rankers.
     on_event: called with the task, the result of each candidate, and each skipped one. log: called before long work
     that the budget does not limit. The same call resumes an interrupted one, with a new budget, within which it also
@@ -103,16 +108,8 @@ def tune_archive(
     _try_candidates(search, incumbent, cross_encoder)
     _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
-
-    served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
+    ranker = _activate(archive, verdict, task, evaluator, share_encoder, fixed or {})
     served = verdict.served_trial.trial
-    settings = {**served_fixed, **served.settings}
-    ranker = rankers.create(served.ranker, settings, archive.path)
-    for kept in (ranker, rankers.create(DEFAULT_RANKER, served_fixed, archive.path)):
-        share_encoder(kept)
-        evaluator.keep_index(kept)
-    evaluator.remove_indexes()
-    _activate(archive, ranker, settings, verdict, task)
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
@@ -134,12 +131,29 @@ def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encode
 
 
 def _activate(
-    archive: Archive, ranker: Ranker, settings: Mapping[str, Any], verdict: TuningVerdict, task: TuningTask
-) -> None:
-    """Activate the ranker of a verdict, unless it is active; record the queries that it was chosen on."""
+    archive: Archive,
+    verdict: TuningVerdict,
+    task: TuningTask,
+    evaluator: TrialEvaluator,
+    share_encoder: Callable[[Ranker], None],
+    fixed: Mapping[str, Any],
+) -> Ranker:
+    """Activate the ranker of a verdict, unless it is active, and return it; record the queries that it was chosen on.
+
+    Of the indexes of trials only its own and that of the default ranker remain. fixed: settings of all rankers.
+    """
+    own_fixed = {name: value for name, value in fixed.items() if name not in task.fixed}
+    served = verdict.served_trial.trial
+    settings = {**own_fixed, **served.settings}
+    ranker = rankers.create(served.ranker, settings, archive.path)
+    for kept in (ranker, rankers.create(DEFAULT_RANKER, own_fixed, archive.path)):
+        share_encoder(kept)
+        evaluator.keep_index(kept)
+    evaluator.remove_indexes()
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
+    return ranker
 
 
 def _calibrate(
