@@ -39,7 +39,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     must be found again.
     """
     sums = {
-        field: sum(c.score for c in explanation.contributions if field in c.fields)
+        field: sum([c.score for c in explanation.contributions if field in c.fields])
         for field in ("rephrasing", "body", "answer")
         if field in explanation.text
     }
