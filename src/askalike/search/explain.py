@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def sum_fields(explanation: Explanation) -> Mapping[str, float]:
 def found_words(hit: SearchHit) -> list[str]:
     """Return the distinct words of the query that were found in a hit."""
     contributions = hit.explanation.contributions if hit.explanation else ()
-    return list(dict.fromkeys(contribution.word for contribution in contributions))
+    return list(dict.fromkeys(map(attrgetter("word"), contributions)))
 
 
 def corrected_words(hits: Sequence[SearchHit]) -> Sequence[str]:
