@@ -70,10 +70,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need real data, and those in files that need torch."""
+    """Marks the tests that need real data, those that need a cluster, and those in files that need torch."""
     for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
-            item.add_marker("data")
+        for fixture, mark in (("shared_data", "data"), ("cluster_url", "long")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
         if needs_torch(item.path):
             item.add_marker("torch")
 

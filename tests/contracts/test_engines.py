@@ -55,14 +55,19 @@ def calibrated(library):
     return "lm_jelinek_mercer"
 
 
-@pytest.fixture(params=["local", "opensearch"])
-def open_engine(request, library):
+@pytest.fixture(params=["local", pytest.param("opensearch", marks=pytest.mark.long)])
+def address(request):
+    """The address of the engine that is tested."""
+    return f"opensearch+{request.getfixturevalue('cluster_url')}" if request.param == "opensearch" else None
+
+
+@pytest.fixture
+def open_engine(address, library):
     """Opens the example with a ranker, in the engine that is tested."""
     opened = []
-    url = request.getfixturevalue("cluster_url") if request.param == "opensearch" else None
 
     def open_with(name, settings=None):
-        opened.append(LocalEngine.open(library, name, settings, url and f"opensearch+{url}"))
+        opened.append(LocalEngine.open(library, name, settings, address))
         return opened[-1]
 
     yield open_with
@@ -108,13 +113,11 @@ def test_candidates_are_scored_as_they_are_retrieved(open_engine):
     assert ranked == pytest.approx(retrieved, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["local", "opensearch"])
-def test_an_exact_title_comes_first_but_for_case_and_punctuation(request, kind, tmp_path):
-    url = request.getfixturevalue("cluster_url") if kind == "opensearch" else None
+def test_an_exact_title_comes_first_but_for_case_and_punctuation(address, tmp_path):
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([Question("typed", "Is it due?", "due " * 400)])
         archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
-    with LocalEngine.open(tmp_path / "desk", "lm_jelinek_mercer", engine=url and f"opensearch+{url}") as engine:
+    with LocalEngine.open(tmp_path / "desk", "lm_jelinek_mercer", engine=address) as engine:
         assert engine.search("is it — DUE", 3, min_similarity=0)[0].id == "typed"
 
 
@@ -139,9 +142,7 @@ def test_what_changes_is_found_and_what_is_deleted_is_not(open_engine):
     assert not engine.search("teapot")
 
 
-@pytest.mark.parametrize("kind", ["local", "opensearch"])
-def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, tmp_path):
-    url = request.getfixturevalue("cluster_url") if kind == "opensearch" else None
+def test_originals_stand_for_duplicates_and_states_are_left_out(address, tmp_path):
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([
             Question("o", "Reset a forgotten password", accepted_answer_id="oa"), Answer("oa", "o", "Ask us."),
@@ -149,11 +150,11 @@ def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, t
             Question("c", "The secret word for the cellar", marks=("closed",)),
             Question("u", "Who has the secret word list?"),
         ])  # fmt: skip
-    with LocalEngine.open(tmp_path / "desk", "bm25", engine=url and f"opensearch+{url}") as engine:
+    with LocalEngine.open(tmp_path / "desk", "bm25", engine=address) as engine:
         hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
         assert (hits[0].id, hits[0].matched_duplicate.id, hits[0].states) == ("o", "d", ("answered",))
         assert {hit.id for hit in hits} == {"o", "c", "u"}
-        through_its_duplicate = {"o"} if kind == "local" else set()  # see docs/states.md
+        through_its_duplicate = set() if address else {"o"}  # see docs/states.md
         for without, left in ((("closed",), {"o", "u"}), (("closed", "unanswered"), through_its_duplicate)):
             found = engine.search("my secret word", 5, min_similarity=0, filter=Filter(without=without))
             assert {hit.id for hit in found} == left
