@@ -21,7 +21,7 @@ from encoding import titles
 import askalike
 from askalike.search import interim
 from askalike.search.engine import LocalEngine
-from askalike.store.deployments import read_encoding
+from askalike.store.encoding_progress import read_encoding
 from askalike.tuning.adoption import adopt_encoder
 
 WORDS = "lm_jelinek_mercer"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.experiments.folder import collect_provenance
+from askalike.experiments.provenance import collect_provenance
 from askalike.store import Archive
 
 

@@ -24,7 +24,8 @@ from askalike.health.leaks import named_originals
 from askalike.labels.splits import load_split
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.text.clean import plain_text, words_after_notice
+from askalike.text.banners import words_after_banner
+from askalike.text.clean import plain_text
 
 MEASURES = ("Success@1", "Success@5", "Success@10")
 DEPTH = 100
@@ -64,7 +65,7 @@ def read_noticed(path: Path, questions: Mapping[str, Question]) -> dict[str, Que
     found = {}
     for _, row in iterparse(path):
         id, body = row.get("Id", ""), row.get("Body", "")
-        if id in questions and words_after_notice(body, "html"):
+        if id in questions and words_after_banner(body, "html"):
             found[id] = put_on_one_line(replace(questions[id], body=body, markup="html"))
         row.clear()
     return found

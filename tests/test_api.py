@@ -149,3 +149,95 @@ def test_nothing_is_imported_before_it_is_used():
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     light = {"askalike", "askalike.core", "askalike.core.errors", "askalike.core.types"}
     assert {name for name in printed if name.startswith("askalike")} == light
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """The directory of an archive."""
+    path = tmp_path_factory.mktemp("desk") / "desk"
+    with askalike.Archive.create(path) as archive:
+        archive.upsert(askalike.Question(str(n), title) for n, title in enumerate(TEXTS))
+        archive.upsert([askalike.Link("2", "0", "duplicate")])
+    return path
+
+
+def test_what_takes_an_archive_takes_its_directory(desk, tmp_path):
+    assert askalike.compute_statistics(str(desk)).summary.questions == 3
+    assert {finding.name for finding in askalike.run_checks(desk)} >= {"repeated_titles"}
+    assert askalike.export_archive(desk, "csv", tmp_path / "exported")["questions.csv"] == 3
+    assert list(askalike.load_split(desk, "duplicates").queries) == ["2"]
+    evaluation = askalike.evaluate_ranker(desk, "bm25")
+    with askalike.Archive.open(desk) as archive:
+        same = askalike.evaluate_ranker(archive, askalike.build("bm25"), "duplicates")
+    assert evaluation.as_dict() == same.as_dict()
+    proposals = askalike.dedupe(desk, "bm25", tmp_path / "clusters.csv").proposals
+    assert [{question.id for question in each.members} for each in proposals] == [{"0", "2"}]
+    with pytest.raises(askalike.ArchiveError, match="nothing-here: not an archive"):
+        askalike.tune("nothing-here")
+    with askalike.load(desk) as engine, pytest.raises(askalike.InputError, match="calibrate: .* got LocalEngine"):
+        askalike.calibrate(engine)
+
+
+def test_a_ranker_is_given_by_name_or_as_it_is(desk):
+    ranker = askalike.build("bm25", {"k1": 0.9})
+    with askalike.load(desk, ranker) as engine, askalike.Retriever(TEXTS, ranker) as retriever:
+        assert engine.ranker is ranker
+        assert [hit.id for hit in retriever.search("order")] == [hit.id for hit in engine.search("order")] == ["1"]
+    with pytest.raises(askalike.SettingsError, match="bm25: this ranker has settings already"):
+        askalike.load(desk, ranker, k1=1.2)
+    with pytest.raises(askalike.SettingsError, match="no ranker is called 'bm52'"):
+        askalike.evaluate_ranker(desk, "bm52")
+    with pytest.raises(askalike.SettingsError, match="no recipe"):
+        askalike.train(desk, "bow_cmm", "mine")
+
+
+def test_wrong_values_are_one_line(desk):
+    with askalike.load(desk, LEXICAL) as engine:
+        for k in (-1, 2.5, "3"):
+            with pytest.raises(askalike.SettingsError, match=f"k must be at least 1, got {k!r}"):
+                engine.search("order", k=k)
+        with pytest.raises(askalike.SettingsError, match=r"expected an askalike\.Filter"):
+            engine.search("order", filter={"tags": ["card"]})
+        queries = {"q": askalike.Question("q", "order")}
+        with pytest.raises(askalike.SettingsError, match="k must be at least 0, got -2"):
+            askalike.rank(engine.searcher(), queries, -2)
+        with pytest.raises(askalike.InputError, match="rank: expected a searcher"):
+            askalike.rank(engine.ranker, queries, 5)
+    with pytest.raises(askalike.InputError, match=r"run: .* got 'bm25\.trec'; askalike\.read_run reads a file"):
+        askalike.evaluate("bm25.trec", {}, ["RR"])
+    with pytest.raises(askalike.SettingsError, match="compare: expected a mapping"):
+        askalike.compare([], "RR")
+
+
+def test_several_titles_are_searched_as_one_by_one(desk):
+    with askalike.load(desk, LEXICAL) as engine:
+        together = [result.hits for result in engine.search_many(["order", "zebra", "password"], k=1)]
+        assert together == [engine.search(title, k=1).hits for title in ("order", "zebra", "password")]
+        with pytest.raises(askalike.InputError, match="titles: expected a list of strings"):
+            engine.search_many("order")
+
+
+def test_what_is_returned_shows_itself_in_a_notebook(desk):
+    with askalike.load(desk, LEXICAL) as engine:
+        found = engine.search("<order>")
+        assert repr(engine) == f"LocalEngine({str(desk)!r}, {LEXICAL!r})"
+        assert repr(engine.archive) == f"Archive({str(desk)!r})"
+        run = askalike.rank(engine.searcher(), {"q": askalike.Question("q", "order")}, 5)
+    assert repr(run) == "Run(queries=1)"
+    assert repr(found).splitlines()[0] == "1 hit"
+    assert repr(found[0]).startswith("SearchHit('1', 'where is my order', score=")
+    assert "<td>where is my order</td>" in found._repr_html_()
+    assert repr(askalike.Retriever(TEXTS, LEXICAL).search("zebra")) == "nothing similar"
+    evaluation = askalike.evaluate({"q": {"1": 1.0}}, {"q": {"1": 1}}, ["RR"])
+    assert "RR       1.0000" in repr(evaluation)
+    assert "<td>1.0000</td>" in evaluation._repr_html_()
+    compared = askalike.compare({"a": evaluation, "b": evaluation}, "RR")
+    assert "<table>" in compared._repr_html_()
+    assert "a a     1.0000" in repr(compared)
+    assert repr(askalike.build("bm25")).startswith("LexicalRanker('bm25', {")
+
+
+def test_a_service_is_started_from_a_directory(desk):
+    pytest.importorskip("uvicorn", reason="needs the extra `service`")
+    with pytest.raises(askalike.SettingsError, match="serve: port=99999: expected 65535 or less"):
+        askalike.serve(desk, port=99999)

@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from askalike.evaluation.intervals import wilson_interval
-from askalike.experiments.pages import (
+from askalike.experiments.figures import (
     DASHES,
     FAINT,
     INK,

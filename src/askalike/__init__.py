@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from askalike.labels.splits import load_split
     from askalike.learning.losses import Loss as Loss
     from askalike.learning.networks import Network as Network
+    from askalike.moderation.dedupe import dedupe
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, read_queries
@@ -83,10 +84,10 @@ __all__ = [
     "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply",
     "ResolvedQuery", "Retrieved", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
     "Settings", "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView",
-    "VectorIndex", "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil",
-    "encode_texts", "evaluate", "evaluate_ranker", "experiment", "explain_ids", "export_archive", "import_archive",
-    "load", "load_split", "rank", "read_qrels", "read_queries", "read_run", "run_checks", "serve", "train", "tune",
-    "validate_settings", "write_run",
+    "VectorIndex", "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "dedupe",
+    "distil", "encode_texts", "evaluate", "evaluate_ranker", "experiment", "explain_ids", "export_archive",
+    "import_archive", "load", "load_split", "rank", "read_qrels", "read_queries", "read_run", "run_checks", "serve",
+    "train", "tune", "validate_settings", "write_run",
 ]
 _NAMES = {
     "calibration.calibrate": ("calibrate",),
@@ -112,6 +113,7 @@ _NAMES = {
     "labels.splits": ("load_split",),
     "learning.losses": ("Loss",),
     "learning.networks": ("Network",),
+    "moderation.dedupe": ("dedupe",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
     "search.answering.replies": ("Reply",),
@@ -133,10 +135,12 @@ _PLACES = {
 }
 
 
-def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
+def load(
+    path: "str | Path", ranker: "str | Ranker | None" = None, *, engine: str | None = None, **settings: Any
+) -> "LocalEngine":
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
     holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     engine cannot be reached.

@@ -15,7 +15,7 @@ from askalike.core.iteration import ProgressTracker, chunks, skip_tracking
 from askalike.core.types import Answer, DocumentKind, Qrels, Question
 from askalike.core.values import escape_formula
 from askalike.labels.splits import labelled_splits, load_split
-from askalike.store import Archive, View, imported_splits, storage_errors
+from askalike.store import Archive, View, imported_splits, storage_errors, takes_archive
 from askalike.store.contents import (
     NOT_IN_QRELS_SQL,
     TABLE_COLUMNS,
@@ -286,6 +286,7 @@ EXPORT_FORMATS: Mapping[str, Writer] = {
 """Format → its writer. Components above this one have more, see `export_archive`."""
 
 
+@takes_archive
 def export_archive(
     archive: Archive,
     format: str,
@@ -298,9 +299,9 @@ def export_archive(
 ) -> Mapping[str, int]:
     """Write the current state of the archive into the new folder `out`; return the number of rows of each file.
 
-    force: replace an earlier export. html: keep the markup of texts in the format `retrieval`; the others always keep
-    it. formats: instead of EXPORT_FORMATS. Raises SettingsError for an unknown format, ArchiveError if `out` exists or
-    cannot be written; nothing is left behind then.
+    archive: or its directory. force: replace an earlier export. html: keep the markup of texts in the format
+    `retrieval`; the others always keep it. formats: instead of EXPORT_FORMATS. Raises SettingsError for an unknown
+    format, ArchiveError if `out` exists or cannot be written; nothing is left behind then.
     """
     out, formats = Path(out), formats or EXPORT_FORMATS
     if format not in formats:

@@ -90,7 +90,7 @@ def test_a_language_is_a_code(tmp_path) -> None:
     assert not (tmp_path / "faq").exists()
     with pytest.raises(SettingsError, match="ISO 639-1"):
         import_archive("table", [tmp_path / "faq.csv"], tmp_path / "faq", language="english")
-    records = pytest.importorskip("askalike.service.actions", reason="needs askalike[service]")
+    records = pytest.importorskip("askalike.service.schema", reason="needs askalike[service]")
     with pytest.raises(ValidationError, match="ISO 639-1"):
         records.QuestionFields(title="How?", language="xx")
 

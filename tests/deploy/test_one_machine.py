@@ -112,12 +112,21 @@ def test_image_and_release_name_extras_that_exist_and_the_pythons_that_are_teste
     release = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     for text in (image, release):
         [extras] = re.findall(r"\[([a-z,]+)\]", text)
-        assert {"encoder", "service", "vectors"} <= set(extras.split(",")) <= EXTRAS.keys()
+        assert {"encoder", "service"} <= set(extras.split(",")) <= EXTRAS.keys()
     jobs = yaml.safe_load(release)["jobs"]
     tested = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]["package"]
     assert jobs["try"]["strategy"]["matrix"] == tested["strategy"]["matrix"]
     assert jobs["build"]["permissions"]["attestations"] == "write"
     assert "password" not in release
+
+
+def test_every_extra_is_in_the_one_table_and_each_that_a_message_names_exists() -> None:
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| .* \|$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    assert {name for row in rows for name in re.findall("[a-z_]+", row)} >= EXTRAS.keys()
+    sources = "".join(path.read_text() for path in (ROOT / "src" / "askalike").rglob("*.py"))
+    assert set(re.findall(r"askalike\[([a-z_]+)\]", sources)) <= EXTRAS.keys()
+    for encoder in ("encoder", "multilingual"):
+        assert "askalike[vectors]" in EXTRAS[encoder]
 
 
 def test_every_step_of_the_image_is_one_that_is_checked() -> None:

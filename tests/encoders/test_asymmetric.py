@@ -13,7 +13,8 @@ from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
-from askalike.learning.distil import DistillationSettings, fit_ngram_vectors
+from askalike.learning.distil import DistillationSettings
+from askalike.learning.ridge import fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
@@ -43,7 +44,7 @@ def run(ranker, archive, text):
 
 
 def test_the_regression_is_scikit_learn_s(monkeypatch):
-    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
+    monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
     from sklearn.linear_model import Ridge  # slow to import
 
     random = np.random.default_rng(1)
@@ -58,7 +59,7 @@ def test_the_regression_is_scikit_learn_s(monkeypatch):
 
 
 def test_pairs_of_words_have_a_penalty_of_their_own(monkeypatch):
-    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
+    monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
     settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
     penalties = settings.penalties
     assert penalties.tolist() == [2] * 20 + [7] * 10

@@ -147,13 +147,21 @@ def test_an_interrupted_command_resumes_where_it_was(archive, model, encoded, mo
 
 
 def test_only_documents_are_shared(archive, model):
-    """Neither the queries nor the other texts that a teacher reads stay in the archive."""
+    """Queries do not stay in the archive, and texts that were made up for a teacher stay apart."""
     for command in COMMANDS:
         command(archive, model)
     [path] = (archive.path / "index/encoded").glob("*.vectors")
     dim = int(path.stem.rpartition("-")[2])
     assert path.stat().st_size == len(documents(archive)) * (16 + 4 * dim)
     assert not list((archive.path / "models").glob(".training-*"))
+
+
+def test_what_was_made_up_for_a_teacher_is_read_once(archive, model, encoded):
+    distil_it(archive, model)
+    [kept] = (archive.path / "index/encoded/made-up").glob("*.vectors")
+    read, size = len(encoded), kept.stat().st_size
+    distil(archive, model, "again", {**LOOKUP, "penalty": 2.0})
+    assert (encoded[read:], kept.stat().st_size) == ([], size)
 
 
 def test_a_few_changes_are_not_looked_up_in_what_is_shared(archive, model):

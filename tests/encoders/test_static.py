@@ -15,7 +15,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.text.features.hashed_ngrams import TOKENIZER_FILE, NgramLookup, RowCounts, sum_weighted_rows
-from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors
 from random_examples import examples
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]
@@ -24,7 +24,7 @@ MERGES = ["a b", "▁ ab", "▁ b"]
 
 @pytest.fixture(scope="module")
 def static():
-    pytest.importorskip(PACKAGE, reason="needs the extra vectors")
+    pytest.importorskip(VECTORS_PACKAGE, reason="needs the extra vectors")
     return StaticEncoder.from_settings({})
 
 
@@ -58,7 +58,7 @@ def model(folder, tokenizer, dim=3, **values):
 )
 def test_pieces_are_those_of_the_vectors_own_tokenizer(text):
     tokenizers = pytest.importorskip("tokenizers")
-    pytest.importorskip(PACKAGE)
+    pytest.importorskip(VECTORS_PACKAGE)
     theirs, bpe = _both(tokenizers)
     text = " ".join(text.replace("▁", "").encode(errors="ignore").decode().split())
     mine = [id for word in text.split(" ") if text for id in bpe.encode(word)]
@@ -181,7 +181,7 @@ def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem)
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("askalike.text.vocabulary.PACKAGE", "no_such_package")
+    monkeypatch.setattr("askalike.text.subwords.VECTORS_PACKAGE", "no_such_package")
     with pytest.raises(SettingsError, match=r"pip install 'askalike\[vectors\]'"):
         StaticEncoder.from_settings({})
 

@@ -17,10 +17,12 @@ from askalike.encoders import build, find_package
 from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
-from askalike.service.served_archive import ArchiveEncoders
+from askalike.service.archive_encoders import ArchiveEncoders
 from askalike.store import Archive, get_served_ranker
-from askalike.store.deployments import announce_encoding, get_archive_encoder, read_encoding, record_encoding
-from askalike.tuning.adoption import fitting_encoder, try_encoders
+from askalike.store.deployments import get_archive_encoder
+from askalike.store.encoding_progress import announce_encoding, read_encoding, record_encoding
+from askalike.tuning.adoption import fitting_encoder
+from askalike.tuning.encoder_trials import try_encoders
 from commands import askalike
 from needs import need
 from small_models import WORDS, write_encoder

@@ -5,7 +5,8 @@ import pytest
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health import CHECKS, run_checks
-from askalike.health.texts import extract_mark, extract_opening, merge_ngrams, normalise_title, word_ngrams
+from askalike.health.templates import extract_mark, extract_opening, merge_ngrams, word_ngrams
+from askalike.health.texts import normalise_title
 from askalike.store import Archive
 
 
@@ -86,7 +87,7 @@ def test_boilerplate_in_bodies_is_shown_completely(archive):
 
 
 def test_a_large_archives_bodies_are_sampled(archive, monkeypatch):
-    monkeypatch.setattr("askalike.health.texts.SAMPLE_SIZE", 10)
+    monkeypatch.setattr("askalike.health.templates.SAMPLE_SIZE", 10)
     archive.upsert(Question(str(n), f"t{n}", "one two three four five six seven eight nine") for n in range(30))
     finding = run_check(archive, "body_templates")
     assert (finding.n, finding.unit) == (10, "sampled questions")

@@ -19,16 +19,15 @@ from askalike.encoders import concatenate_parts
 from askalike.encoders.static import WEIGHTS_FILE
 from askalike.experiments import models
 from askalike.learning.distil import (
-    RIDGE_PENALTY,
     DistillationSettings,
     collect_questions,
     encode_targets,
     find_excluded_ids,
-    fit_ngram_vectors,
     make_teacher_texts,
 )
 from askalike.learning.networks.static import StaticNetwork
 from askalike.learning.recipes import Recipe
+from askalike.learning.ridge import RIDGE_PENALTY, fit_ngram_vectors
 from askalike.learning.trained_network import create_network, load_features_class
 from askalike.learning.training_run import train_recipe
 from askalike.store import Archive

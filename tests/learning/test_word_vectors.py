@@ -7,7 +7,7 @@ from askalike.core.types import RESERVED
 from askalike.learning import word_vectors
 from askalike.learning.recipes import EmbeddingSettings
 from askalike.learning.word_vectors import initialise_vectors, load_packaged_vectors, read_vectors
-from askalike.text.vocabulary import Bpe, find_packaged_vectors
+from askalike.text.subwords import Bpe, find_packaged_vectors
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")
 WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"

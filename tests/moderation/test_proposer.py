@@ -8,7 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.moderation import pairs as duplicate_rate
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.dedupe import find_neighbours
+from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import ProbableLinker, SimilarLinker, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive

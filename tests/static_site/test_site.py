@@ -25,7 +25,7 @@ from askalike.static_site.vectors import VectorTables
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.vocabulary import Bpe, find_packaged_vectors
+from askalike.text.subwords import Bpe, find_packaged_vectors
 from calibration.riverside import riverside
 from chromium import assert_accessible, watched_pages
 from commands import askalike

@@ -13,7 +13,7 @@ from askalike.core.errors import ArchiveError, InputError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
-from askalike.store.writer import get_revisions
+from askalike.store.revisions import get_revisions
 
 N_CALLERS = 4
 N_ROUNDS = 30

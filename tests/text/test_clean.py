@@ -11,7 +11,8 @@ from lxml import etree
 
 from askalike.health.texts import normalise_title
 from askalike.text.analyzer import Analyzer
-from askalike.text.clean import LINK_TOKEN, guess_markup, plain_text, strip_banner
+from askalike.text.banners import strip_banner
+from askalike.text.clean import LINK_TOKEN, guess_markup, plain_text
 
 HTML = [
     ("<p>one</p><p>two</p>", "one\ntwo"),

@@ -16,7 +16,7 @@ from askalike.store.candidate_pairs import get_proposal, load_scan
 from askalike.store.drafts import list_drafts
 from askalike.store.labels import partition_parts
 from askalike.store.query_log import read_unhelped_queries
-from askalike.store.writer import get_revisions
+from askalike.store.revisions import get_revisions
 
 DATA = Path(__file__).parent / "data"
 

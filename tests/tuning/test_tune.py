@@ -21,7 +21,7 @@ from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import model_training, run, successive_candidates, task
+from askalike.tuning import candidates, model_training, pseudo_queries, run, successive_candidates, task
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
 
@@ -149,7 +149,7 @@ def test_tune_removes_losing_models(tmp_path, monkeypatch, lexical_settings):
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
     monkeypatch.setattr(successive_candidates, "FAMILIES", (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
-    monkeypatch.setattr(task, "MAX_QUERIES", task.MIN_QUERIES)  # the other questions train
+    monkeypatch.setattr(pseudo_queries, "MAX_QUERIES", pseudo_queries.MIN_QUERIES)  # the other questions train
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         first = run.tune_archive(archive)
         tried = [result.candidate.name for result in first.candidate_results]
@@ -202,15 +202,17 @@ def test_tune_without_time_counts_nothing(tmp_path, monkeypatch):
 
 def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, lexical_settings):
     families = (
-        CandidateFamily("absent", required_modules=("no_such_module",)),
+        CandidateFamily("absent", extra="no_such_extra"),
         CandidateFamily("pretrained", needs_teacher=True),
         CandidateFamily("bow_cnn", "bow_cnn"),
     )
     monkeypatch.setattr(successive_candidates, "FAMILIES", families)
+    monkeypatch.setitem(candidates.EXTRA_MODULES, "no_such_extra", ("no_such_module",))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         left = run.tune_archive(archive).skipped
     assert [x.reason.split(",")[0] for x in left] == [
-        "no_such_module is not installed", "no pre-trained encoder; name one with --encoder", "0 pairs to learn from",
+        "no_such_module is not installed: pip install 'askalike[no_such_extra]'",
+        "no pre-trained encoder; name one with --encoder", "0 pairs to learn from",
     ]  # fmt: skip
 
 

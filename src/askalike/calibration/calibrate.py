@@ -39,8 +39,8 @@ from askalike.calibration.thresholds import (
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Floats, Progress, Qrels, Question, Run, Split
 from askalike.core.values import format_count
-from askalike.rankers import Ranker
-from askalike.store import Archive
+from askalike.rankers import Ranker, create
+from askalike.store import Archive, takes_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,10 @@ class CalibrationReport:
     group_averages: GroupAverages | None = None
     guarantee: Guarantee | None = None
 
+    def __repr__(self) -> str:
+        queries = format_count(len(self.sample.queries), "query")
+        return f"CalibrationReport({self.calibration.ranker!r}, {self.sample.split!r}, {queries})"
+
     def at(self, threshold: float) -> ThresholdRow:
         """Precision, recall and coverage of first hits at a threshold."""
         probabilities = self.predictions.adjust_to_prevalence(self.calibration.prevalence)
@@ -88,9 +92,10 @@ class CalibrationReport:
         }
 
 
+@takes_archive
 def calibrate(
     archive: Archive,
-    ranker: Ranker,
+    ranker: Ranker | str | None = None,
     split: str | None = None,
     *,
     precision: float | None = None,
@@ -107,6 +112,7 @@ def calibrate(
 
     Nothing is saved until `.calibration.save(archive.path)`. The index covers the whole archive; the ranker must not
     have learned from the split. If the archive has groups, each query is ranked within its own.
+    archive: or its directory. ranker: or its name; by default the active one.
     precision: the precision for which the threshold is chosen; None for no threshold. guarantee: the precision that
     first hits above the threshold have with 95 % confidence; the curves are then fitted on half of the clusters only.
     prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted.
@@ -115,6 +121,7 @@ def calibrate(
     Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     require_shares(precision, guarantee, prevalence)
+    ranker = create(ranker, None, archive)
     sample = draw_sample(
         archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
         seed=seed, progress=progress, resume=resume,

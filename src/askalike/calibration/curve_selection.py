@@ -71,7 +71,7 @@ class OutOfFoldPredictions(NamedTuple):
         return self.first_probabilities * shift_balanced_prior(self.answerable_probabilities, prevalence)
 
 
-def select_curves(sample: CalibrationSample, seed: int = 0, query_mask: Bools | None = None) -> FittedCurves:
+def select_curves(sample: CalibrationSample, seed: int, query_mask: Bools | None) -> FittedCurves:
     """Choose a method by cross-validation over the sample, or queries in a mask, and fit its curves on all of it."""
     everything = np.ones(len(sample.queries), np.bool_)
     return _select_curves(sample, everything if query_mask is None else query_mask, OUTER_FOLDS, seed)

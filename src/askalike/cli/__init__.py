@@ -51,7 +51,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
         "backtest": (
             "ranking",
-            "Measure what comments on the latest questions would have been made, and how many of them right.",
+            "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
         ),
         "replay": (
             "ranking",
@@ -69,7 +69,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "mcp": ("service", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
         "bot": (
             "service",
-            "Answer new threads of a chat with what was asked before, once each, and only if that is likely.",
+            "Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.",
         ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
         "opensearch": (

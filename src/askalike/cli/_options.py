@@ -17,7 +17,7 @@ from askalike.core.values import FIELDS, check_fields, parse_limit, parse_tag, p
 from askalike.rankers import Ranker
 from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive
-from askalike.store.deployments import read_encoding
+from askalike.store.encoding_progress import read_encoding
 
 if TYPE_CHECKING:
     from askalike.search.engine import LocalEngine
@@ -165,7 +165,7 @@ def announce_compilation() -> None:
         print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
 
 
-def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
+def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None) -> Ranker:
     """Return the ranker given by --ranker, --set and --fields, to search with; by default the active one."""
     announce_compilation()
     return rankers.create(name, parse_settings(settings, fields), archive)

@@ -116,18 +116,7 @@ def calibrate_command(
         return
     if remark:
         print_remark(f"askalike: {remark}")
-    for each in calibrated:
-        if len(calibrated) > 1:
-            print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
-        print(_format_verdict(each.report, each.curve, each.threshold))
-        if verbose:
-            print(f"\n{_format_report(each.report, directory, seed)}")
-            if each.curve and off_topic:
-                print(f"\n{_format_abstention(each.curve, off_topic)}")
-            print()
-        print(f"{_format_saved(each.threshold, each.report.calibration.prevalence)}\nkept in {each.path}")
-    if not verbose:
-        print("all that was measured, with its intervals: --verbose")
+    _print_calibrations(calibrated, directory, off_topic, seed, verbose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +146,24 @@ def _save(
     threshold = curve.threshold if curve and is_by_off_topic else report.calibration.threshold
     path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
     return SavedCalibration(report, curve, threshold, path)
+
+
+def _print_calibrations(
+    calibrated: Sequence[SavedCalibration], directory: Path, off_topic: Path | None, seed: int, verbose: bool
+) -> None:
+    """Print what each calibration gives a search. verbose: with all that was measured."""
+    for each in calibrated:
+        if len(calibrated) > 1:
+            print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
+        print(_format_verdict(each.report, each.curve, each.threshold))
+        if verbose:
+            print(f"\n{_format_report(each.report, directory, seed)}")
+            if each.curve and off_topic:
+                print(f"\n{_format_abstention(each.curve, off_topic)}")
+            print()
+        print(f"{_format_saved(each.threshold, each.report.calibration.prevalence)}\nkept in {each.path}")
+    if not verbose:
+        print("all that was measured, with its intervals: --verbose")
 
 
 def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:

@@ -1,4 +1,4 @@
-"""askalike demo, compile: what shows or readies a new installation."""
+"""askalike demo, compile: show a new installation, and make it ready."""
 
 import os
 import shlex

@@ -27,7 +27,8 @@ from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import MAX_QUERIES, EncoderTrial, adopt_encoder, try_encoders
+from askalike.tuning.adoption import adopt_encoder
+from askalike.tuning.encoder_trials import MAX_QUERIES, EncoderTrial, try_encoders
 from askalike.tuning.promotion import promote
 
 encoder_command = Typer(

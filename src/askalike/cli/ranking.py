@@ -15,7 +15,7 @@ from askalike.cli._output import print_remark, progress_bar, to_json
 from askalike.core.filters import Filter
 from askalike.core.values import format_count
 from askalike.evaluation.trec import write_run
-from askalike.experiments.pages import NO_FIGURES, can_plot
+from askalike.experiments.figures import NO_FIGURES, can_plot
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import import_archive, read_candidates, read_queries
 from askalike.replay.backtest import DEFAULT_LAST, MAX_SUGGESTIONS, backtest
@@ -179,7 +179,7 @@ def backtest_command(
     output: Annotated[Path | None, options.output("FOLDER", "The folder for page, JSON and sample.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure what comments on the latest questions would have been made, and how many of them right.
+    """Measure which comments a bot would have made on the latest questions, and how many of them are right.
 
     Each question is searched among the older ones, with the texts, statistics, labels and calibration of that moment.
 

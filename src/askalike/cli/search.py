@@ -266,10 +266,7 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 
 
 def match_lines(
-    matches: Sequence[SearchHit],
-    explain: bool,
-    precedents: Mapping[str, Sequence[Precedent]],
-    verbose: bool = False,
+    matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]], verbose: bool
 ) -> Iterator[Text]:
     """Yield the corrections of misspelt words, then two or three lines per match.
 
@@ -286,15 +283,19 @@ def match_lines(
         if match.snippet:
             yield Text(f"    {match.snippet}")
         if explain and match.explanation:
-            yield Text.assemble("    why: ", _format_contributions(match.explanation))
-            named = match.explanation.parts if verbose else _sum_parts(match.explanation.parts)
-            fields = sum_fields(match.explanation)
-            for prefix, shares in (("of which:", named), ("found in:", fields if len(fields) > 1 else {})):
-                if listed := "  ".join(f"{name} {score:+.2f}" for name, score in shares.items()):
-                    yield Text(f"    {prefix} {listed}", "dim")
+            yield from _explanation_lines(match.explanation, verbose)
         for precedent in precedents.get(match.id, ()):
             titles = f"{precedent.duplicate.title} = {precedent.original.title}"
             yield Text(f"    called the same before: {titles}", "dim")
+
+
+def _explanation_lines(explanation: Explanation, verbose: bool) -> Iterator[Text]:
+    yield Text.assemble("    why: ", _format_contributions(explanation))
+    parts = explanation.parts if verbose else _sum_parts(explanation.parts)
+    fields = sum_fields(explanation)
+    for prefix, shares in (("of which:", parts), ("found in:", fields if len(fields) > 1 else {})):
+        if listed := "  ".join(f"{name} {score:+.2f}" for name, score in shares.items()):
+            yield Text(f"    {prefix} {listed}", "dim")
 
 
 def _sum_parts(parts: Mapping[str, float]) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""askalike serve, mcp, bot, keys, feedback, purge: archives over HTTP, for assistants, in chats; what is received."""
+"""askalike serve, mcp, bot, keys, feedback, purge: archives over HTTP, for assistants, in chats; what they receive."""
 
 import inspect
 import os
@@ -280,7 +280,7 @@ def bot_command(
     engine: options.Engine = None,
     without: options.Without = None,
 ) -> None:
-    """Answer new threads of a chat with what was asked before, once each, and only if that is likely.
+    """Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.
 
     Reactions to an answer are feedback; ✅ on a person's answer keeps the thread as a draft.
 

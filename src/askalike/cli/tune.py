@@ -13,7 +13,6 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli._output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
-from askalike.experiments.grid_search import SEED
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
 from askalike.tuning.run import TuningResult, tune_archive
@@ -43,7 +42,7 @@ def tune_command(
     ] = None,
     settings: Annotated[list[str] | None, options.assignment("A setting of all rankers")] = None,
     fields: options.Fields = None,
-    seed: options.Seed = SEED,
+    seed: options.Seed = 0,
     rule: Annotated[options.RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
     jobs: options.Jobs = 1,
     ray: options.Ray = None,

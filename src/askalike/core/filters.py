@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.iteration import lazy_property
+from askalike.core.lazy import lazy_property
 from askalike.core.types import MARKS, Mark, State
 from askalike.core.values import parse_limit, parse_tag
 

@@ -1,51 +1,13 @@
-"""Iterables: in chunks, with progress reports, and a check against single strings; values computed on first access."""
+"""Iterables: in chunks, with progress reports, and a check against single strings."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import Protocol, TypeVar
 
 from askalike.core.errors import InputError
 from askalike.core.types import Progress
 
 T = TypeVar("T")
-
-
-class lazy_property(cached_property[T]):
-    """`cached_property` without its lock, which in Python 3.11 is shared by all instances, so that threads wait.
-
-    Threads that read the attribute of one object at the same time may each compute it.
-    """
-
-    @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
-    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
-        if instance is None:
-            return self
-        value = instance.__dict__[str(self.attrname)] = self.func(instance)
-        return value
-
-
-class LazyShares(Mapping[str, float]):
-    """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
-
-    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
-        self._compute = compute
-
-    @lazy_property
-    def _shares(self) -> Mapping[str, float]:
-        return self._compute()
-
-    def __getitem__(self, name: str) -> float:
-        return self._shares[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._shares)
-
-    def __len__(self) -> int:
-        return len(self._shares)
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
@@ -77,7 +39,7 @@ def chunks_before_error(items: Iterable[T], size: int) -> Iterator[list[T]]:
     yield chunk
 
 
-def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None = None) -> Iterator[list[T]]:
+def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None) -> Iterator[list[T]]:
     """Yield the chunks after the first `done`, and report the number of items after each."""
     for number, chunk in islice(enumerate(chunks(items, size), 1), done, None):
         yield chunk

@@ -1,4 +1,4 @@
-"""Pre-trained models on this machine, in a folder or an installed package; the labels that a model has learned."""
+"""The folders of models: where a pre-trained one is on this machine, and the labels that a trained one has learned."""
 
 import importlib.util
 import json

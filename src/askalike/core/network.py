@@ -1,6 +1,6 @@
-"""Requests to other servers: one time limit and one size for a whole response, and no redirect to another host.
+"""Requests to other servers, and the socket that a server of askalike listens on.
 
-And the socket that a server of this package listens on, with its address.
+A request has one time limit and one size limit for the whole response, and follows no redirect to another origin.
 """
 
 import socket

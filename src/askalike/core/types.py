@@ -247,7 +247,7 @@ class Explanation:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchHit:
     """A similar question as it is shown to users.
 
@@ -265,6 +265,10 @@ class SearchHit:
     similarity: float | None = None
     matched_duplicate: Question | None = None
     duplicate_of: str | None = None
+
+    def __repr__(self) -> str:
+        probability = "" if self.probability is None else f", probability={self.probability:.2f}"
+        return f"SearchHit({self.id!r}, {self.title!r}, score={self.score:.3g}{probability})"
 
     @property
     def id(self) -> str:
@@ -345,6 +349,9 @@ class Run(Mapping[str, Sequence[Hit]]):
 
     def __init__(self, columns: Mapping[str, Columns]) -> None:
         self._columns = dict(columns)
+
+    def __repr__(self) -> str:
+        return f"Run(queries={len(self)})"
 
     def columns(self, query_id: str) -> Columns:
         """Return the document ids and scores of one query, best first."""

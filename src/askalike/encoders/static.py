@@ -37,7 +37,7 @@ from askalike.text.features.hashed_ngrams import (
     PlainTextSettings,
     sum_weighted_rows,
 )
-from askalike.text.vocabulary import PACKAGE, Bpe, find_packaged_vectors
+from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
 PACKAGED_LANGUAGES = ("en",)
@@ -90,7 +90,7 @@ class StaticEncoder(Encoder):
         vectors = _load_tensors(path)["embedding.weight"]
         bpe = Bpe(tokenizer)
         settings = StaticEncoderSettings(**text.model_dump(), subwords=len(vectors))
-        origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
+        origin = f"{VECTORS_PACKAGE} {importlib.metadata.version(VECTORS_PACKAGE)}"
         weights = np.ones(len(vectors), np.float32)
         return cls(settings, vectors, weights, bpe, origin, DEFAULT_MIN_SCORE, text.model_dump(), PACKAGED_LANGUAGES)
 

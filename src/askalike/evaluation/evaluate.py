@@ -149,6 +149,9 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
     result keeps their spelling. Raises SettingsError for an unknown rule or measure, and InputError if run and
     judgements have no query in common, a document occurs twice in a query, or a score or grade is not a number.
     """
+    for name, value in (("run", run), ("qrels", qrels)):
+        if not isinstance(value, Mapping):
+            raise InputError(f"{name}: expected a mapping, got {value!r}; askalike.read_{name} reads a file")
     chosen_rule = get_rule(rule)
     canonical_names = {name: canonical_name(name) for name in check_list("measures", measures)}
     if not canonical_names:

@@ -11,7 +11,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.tables import ResultTable
+from askalike.evaluation.tables import ResultTable, ShownAsTable
 
 Values = Mapping[str, Mapping[str, float]]
 Intervals = Mapping[str, tuple[float, float]]
@@ -22,8 +22,8 @@ TIES_DECIDE = 0.01
 """Least difference of a mean by the order of tied hits that is worth a warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(ShownAsTable):
     """Measures of one run, with their names as requested; every measured query has a value of each.
 
     values: measure → query id → value. intervals: measure → the mean's 95 % bootstrap interval over queries.
@@ -109,8 +109,8 @@ class Evaluation:
         return {name: getattr(self, name) for name in COUNTS}
 
 
-@dataclass(frozen=True, slots=True)
-class MacroEvaluation:
+@dataclass(frozen=True, slots=True, repr=False)
+class MacroEvaluation(ShownAsTable):
     """Evaluations of several groups by the same measures and rule, such as CQADupStack's forums.
 
     In the macro average every group has the same weight, regardless of its number of queries.

@@ -106,6 +106,12 @@ class Comparison:
         """Return both tables as plain text."""
         return f"{to_text(self.systems_table())}\n{to_text(self.pairs_table())}"
 
+    def __repr__(self) -> str:
+        return self.to_text().rstrip()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
     def to_html(self) -> str:
         """Return both tables as HTML."""
         return to_html(self.systems_table()) + to_html(self.pairs_table())
@@ -152,6 +158,8 @@ def compare(
     over all pairs; a corrected p below 0.05 is significant. Raises SettingsError for fewer than two systems or a
     measure that was not evaluated, InputError for different rules or different query sets.
     """
+    if not isinstance(evaluations, Mapping):
+        raise SettingsError("compare: expected a mapping of names to evaluations, as in {'bm25': a, 'static': b}")
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
         raise SettingsError("a comparison needs two systems or more, each with an evaluation")

@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,14 +19,33 @@ class TableCell:
         return f"{self.text} {self.mark}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class ResultTable:
+class ShownAsTable(ABC):
+    """Shows itself as a table: as text at a prompt, as HTML in a notebook."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def table(self) -> "ResultTable":
+        """Return the table."""
+
+    def __repr__(self) -> str:
+        return to_text(self.table()).rstrip()
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ResultTable(ShownAsTable):
     """Rows with one cell per column. notes: printed below the table."""
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[str | TableCell]]
     notes: tuple[str, ...] = ()
+
+    def table(self) -> "ResultTable":
+        return self
 
 
 def to_text(table: ResultTable) -> str:

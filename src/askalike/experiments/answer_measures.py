@@ -19,8 +19,13 @@ from askalike.search.engine import LocalEngine
 
 MARGIN = 10.0
 """The margin of the triplet loss, as in the paper; it only suits Euclidean distances."""
-SAMPLE_SIZE, SEED = 50, 0
+SAMPLE_SIZE = 50
+"""Number of generated answers that are measured and shown."""
+SEED = 0
 TRIPLET_LOSS, PERPLEXITY = "validation triplet loss", "perplexity"
+STORED_ANSWERS = 3
+"""Number of stored answers from which a grounded answer is written."""
+BOOTSTRAP_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +102,6 @@ def _sample_wrong_answers(
     return np.array(wrong)
 
 
-STORED_ANSWERS = 3
-DRAWS, SEED = 10_000, 0
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerSupport:
     """Grounded answers to some questions. share: of the sentences that a cited text supports; None without sentences.
@@ -143,6 +144,6 @@ def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint
     abstained = sum(r.reply.abstained for r in replies)
     if not written:
         return AnswerSupport(len(replies), abstained, 0, 0, None, None)
-    means = bootstrap_means(counts, DRAWS, SEED)
+    means = bootstrap_means(counts, BOOTSTRAP_DRAWS, SEED)
     interval = percentile_interval(means[:, 0] / means[:, 1])
     return AnswerSupport(len(replies), abstained, written, supported, supported / written, interval)

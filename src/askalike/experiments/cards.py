@@ -58,7 +58,7 @@ def display_text(question: Question | None, id: str) -> str:
 
 
 def load_texts(
-    archive: Path, queries: Mapping[str, Question], documents: Iterable[str], kind: DocumentKind = "questions"
+    archive: Path, queries: Mapping[str, Question], documents: Iterable[str], kind: DocumentKind
 ) -> ReportTexts:
     """Return the texts of queries and documents; of queries only if the archive is gone."""
     if not (archive / "archive.sqlite").is_file():

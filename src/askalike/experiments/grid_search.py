@@ -1,6 +1,6 @@
-"""Grid search: finds the settings of a ranker with the highest mean of a measure; folds and samples of its queries."""
+"""Grid search: finds the settings of a ranker with the highest mean of a measure."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import fsum, prod
@@ -9,10 +9,9 @@ from typing import Any
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Progress, Qrels, Split
+from askalike.core.types import Progress, Split
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
-from askalike.labels.partitions import assign_folds, clusters_from_qrels
 from askalike.rankers import Tunable
 from askalike.store import Archive
 
@@ -23,8 +22,6 @@ SearchSpace = Grid | Sequence[Grid]
 
 MAX_COMBINATIONS = 1_000
 """A grid with more combinations is searched one setting at a time instead of exhaustively."""
-FOLDS = 5
-SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +160,3 @@ def _check_space(space: SearchSpace, fixed: RankerSettings) -> Sequence[Grid]:
 
 def _count_combinations(grid: Grid) -> int:
     return prod(len(values) for values in grid.values())
-
-
-def nested_folds(query_ids: Iterable[str], qrels: Qrels, seed: int = SEED) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield each non-empty fold and all other queries, in their order. Duplicate clusters stay whole."""
-    queries = list(query_ids)
-    for fold in assign_folds(queries, clusters_from_qrels(qrels), FOLDS, seed):
-        if fold:
-            members = set(fold)
-            yield fold, [query for query in queries if query not in members]

@@ -18,19 +18,17 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
+from askalike.labels.learned import count_learned, require_unlearned, unlearned_splits
 from askalike.labels.splits import (
-    count_learned,
     document_kind,
     identical_answers,
     load_split,
-    require_unlearned,
     restrict_split,
     split_groups,
     splits_to_hold_out,
-    unlearned_splits,
 )
 from askalike.rankers import Ranker, Searcher, open_current, resume_runs
-from askalike.store import Archive, TrainingView, View
+from askalike.store import Archive, TrainingView, View, takes_archive
 from askalike.store.deployments import get_served_ranker
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
@@ -88,10 +86,11 @@ def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = 
     return evaluate(ranked, judged, measures, rule)
 
 
+@takes_archive
 def evaluate_ranker(
     archive: Archive,
-    ranker: Ranker,
-    split_name: str,
+    ranker: Ranker | str | None = None,
+    split_name: str | None = None,
     measures: Sequence[str] = DEFAULT_MEASURES,
     *,
     rule: str = "trec_eval",
@@ -101,10 +100,13 @@ def evaluate_ranker(
 ) -> Evaluation | MacroEvaluation:
     """Return a ranker's measures on a split; for an archive of several groups (CQADupStack's forums), their average.
 
+    archive: or its directory. ranker: or its name; by default the active one. split_name: see `evaluation_split`.
     The ranker's own order counts: ties are broken before the rule is applied, as when a run is written.
     A query that is a question of the archive never finds itself. On the split `answers` and its parts, answers are
     ranked; identical ones count as one. resume: see RankingTask.fit_and_rank.
     """
+    ranker = rankers.create(ranker, None, archive)
+    split_name = split_name or evaluation_split(archive, ranker)
     task = RankingTask.from_archive(archive, document_kind(archive, split_name))
     labels = task.labels(split_name)
     run = task.fit_and_rank(ranker, labels, k, splits_to_hold_out(archive, split_name), progress, resume)

@@ -13,9 +13,9 @@ from askalike.core.files import measure_folder
 from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.labels.splits import document_kind, load_split
-from askalike.learning.recipes import NegativesSettings, Recipe, TextEncoder
+from askalike.learning.recipes import NegativesSettings, Recipe, TextEncoder, load_recipe
 from askalike.rankers import MODELS_FOLDER
-from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
+from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts, takes_archive
 from askalike.store.deployments import get_archive_encoder, set_archive_encoder
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def held_out_splits(archive: Archive) -> list[str]:
     return [name for name in imported_splits(archive) if name != "train"] + parts
 
 
+@takes_archive
 def train(
     archive: Archive,
-    recipe: Recipe | TextEncoder,
+    recipe: Recipe | TextEncoder | str,
     name: str,
     *,
     dev: str | None = None,
@@ -51,12 +52,14 @@ def train(
     report: "Callable[[TrainingProgress], None] | None" = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Train the result of `load_recipe` on an archive, and return the model's folder, `models/<name>/`.
+    """Train a recipe on an archive, and return the model's folder, `models/<name>/`.
 
+    archive: or its directory. recipe: its name, or the result of `load_recipe`.
     Training does not use `held_out_splits(archive)`, the splits in held_out, dev, or the questions in excluded_ids.
     dev: the split whose queries choose the best epoch; without one, some clusters are set aside. The same call resumes
     an interrupted one. Raises ArchiveError if a model already has the name.
     """
+    recipe = load_recipe(recipe, {}) if isinstance(recipe, str) else recipe
     folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
     kind = document_kind(archive, dev) if dev else "questions"
@@ -75,6 +78,7 @@ def train(
     return folder
 
 
+@takes_archive
 def distil(
     archive: Archive,
     model: str,
@@ -87,10 +91,10 @@ def distil(
 ) -> Path:
     """Train a lookup of queries that replaces an encoder, and return the model's folder, `models/<name>/`.
 
-    model: a model of the archive, an encoder of an extra, a sentence-transformers folder or package; "" for the
-    archive's own encoder. values: of DistillationSettings. teacher: that encoder, if it is loaded already.
-    excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises SettingsError if
-    there is no such encoder, ArchiveError if a model already has the name.
+    archive: or its directory. model: a model of the archive, an encoder of an extra, a sentence-transformers folder or
+    package; "" for the archive's own encoder. values: of DistillationSettings. teacher: that encoder, if it is loaded
+    already. excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises
+    SettingsError if there is no such encoder, ArchiveError if a model already has the name.
     """
     from askalike.learning.distil import DistillationSettings, learn_lookup, load_teacher
 

@@ -17,9 +17,7 @@ from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison
 from askalike.evaluation.tables import ResultTable, format_p
 from askalike.experiments import cards
 from askalike.experiments.cards import SystemRanks, cap_rank, load_texts
-from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.pages import (
+from askalike.experiments.figures import (
     DASHES,
     FAINT,
     INK,
@@ -31,11 +29,12 @@ from askalike.experiments.pages import (
     add_legend,
     can_plot,
     open_figure,
-    render,
     render_figure,
     system_colour,
-    write_file,
 )
+from askalike.experiments.measuring import LEADING_MEASURE
+from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.pages import render, write_file
 
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"

@@ -18,11 +18,12 @@ from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
-from askalike.experiments.folder import ExperimentFolder, collect_provenance, file_name
+from askalike.experiments.figures import NO_FIGURES, can_plot
+from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.pages import NO_FIGURES, can_plot
+from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health import run_checks
 from askalike.health.findings import Finding

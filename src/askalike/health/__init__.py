@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.health import leaks, references, texts
+from askalike.health import leaks, references, templates, texts
 from askalike.health.findings import Check, CheckContext, Finding
-from askalike.store import Archive, storage_errors
+from askalike.store import Archive, storage_errors, takes_archive
 
 LEAK_CHECKS: Sequence[Check] = (
     texts.leak_banners,
@@ -21,9 +21,9 @@ LEAK_CHECKS: Sequence[Check] = (
 CHECKS: Sequence[Check] = (
     texts.empty_titles,
     texts.repeated_titles,
-    texts.title_marks,
-    texts.title_openings,
-    texts.body_templates,
+    templates.title_marks,
+    templates.title_openings,
+    templates.body_templates,
     *LEAK_CHECKS,
     texts.no_tokens,
     texts.unknown_languages,
@@ -36,6 +36,7 @@ CHECKS: Sequence[Check] = (
 """The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""
 
 
+@takes_archive
 def run_checks(
     archive: Archive,
     *,
@@ -45,7 +46,8 @@ def run_checks(
 ) -> list[Finding]:
     """Run all checks except the ignored ones, and return the finding of each, including clean ones.
 
-    Raises SettingsError if `ignored` contains the name of an unknown check, ArchiveError if the database is damaged.
+    archive: or its directory. Raises SettingsError if `ignored` contains the name of an unknown check, ArchiveError if
+    the database is damaged.
     """
     for name in ignored:
         require_check(name, checks)

@@ -8,11 +8,11 @@ from math import ceil
 from askalike.core.iteration import chunks
 from askalike.core.types import Answer, Question, Split
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
-from askalike.health.texts import word_ngrams
+from askalike.health.templates import word_ngrams
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.contents import SAMPLE_SIZE, count_links, find_faults
-from askalike.text.clean import words_after_notice
+from askalike.text.banners import words_after_banner
 from askalike.text.words import WORD
 
 NEAR_DUPLICATE_JACCARD = 0.8
@@ -22,14 +22,14 @@ MIN_QUOTED_WORDS = 5
 
 
 def named_originals(context: CheckContext) -> Finding:
-    """Find labelled questions whose body begins with a duplicate notice and the title of what a label joins them to.
+    """Find labelled questions whose body begins with a banner and the title of what a label joins them to.
 
-    An import removes notices whose end can be seen. In public copies of CQADupStack the notice, the title and the body
+    An import removes banners whose end can be seen. In public copies of CQADupStack the banner, the title and the body
     are one line.
     """
     titles = _joined_titles(context)
     words = {
-        question.id: _join_words(words_after_notice(question.body, question.markup))
+        question.id: _join_words(words_after_banner(question.body, question.markup))
         for chunk in chunks(sorted(titles))
         for question in context.view.get_questions(chunk).values()
         if question.body

@@ -8,7 +8,8 @@ from askalike.core.files import compute_sha256
 from askalike.health.findings import MAX_EXAMPLES, Check, CheckContext, Finding, count_with_examples
 from askalike.index.files import MANIFEST, find_damage
 from askalike.store.contents import find_faults
-from askalike.store.deployments import get_archive_encoder, read_encoding
+from askalike.store.deployments import get_archive_encoder
+from askalike.store.encoding_progress import read_encoding
 
 
 def _make_check(name: str, unit: str, meaning: str) -> Check:

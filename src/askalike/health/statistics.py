@@ -16,10 +16,12 @@ from askalike.store import (
     count_questions_by,
     sample_answers,
     sample_questions,
+    takes_archive,
 )
 from askalike.store.contents import SplitSize
 from askalike.store.database import DATABASE_FILE
-from askalike.store.deployments import ArchiveEncoder, EncodingProgress, get_archive_encoder, read_encoding
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
+from askalike.store.encoding_progress import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.text.analyzer import Analyzer
 from askalike.text.passages import split_sentences
@@ -76,8 +78,12 @@ class ArchiveStatistics:
     """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 
 
+@takes_archive
 def compute_statistics(archive: Archive) -> ArchiveStatistics:
-    """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers."""
+    """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers.
+
+    archive: or its directory.
+    """
     view, encoder, analyzer = archive.view(), get_archive_encoder(archive), Analyzer()
     questions = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
     answers = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))

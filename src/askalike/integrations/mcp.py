@@ -1,4 +1,4 @@
-"""The tools of an assistant: search an archive, fetch a question, and find similar questions.
+"""A server of tools for assistants (MCP): search an archive, fetch a question, and find similar questions.
 
 `search` and `fetch` have the signatures that ChatGPT expects, as in OpenAI's guide "Building MCP servers for ChatGPT
 and API integrations" (2026).

@@ -23,6 +23,7 @@ from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
+NESTED_FOLDS = 5
 
 
 class SplitQuery(NamedTuple):
@@ -173,7 +174,7 @@ def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
     return connected_components((*pairs, *loops))
 
 
-def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
+def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int) -> list[list[str]]:
     """Divide queries into folds of about equal size, by whole clusters; the seed orders clusters of equal size."""
     members: dict[str, list[str]] = {}
     for query in queries:
@@ -185,6 +186,15 @@ def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds:
     for cluster, fold in zip(largest_first, deal_clusters(map(len, largest_first), [1.0] * n_folds), strict=True):
         folds[fold].extend(cluster)
     return folds
+
+
+def nested_folds(query_ids: Iterable[str], qrels: Qrels, seed: int) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield each non-empty fold and all other queries, in their order. Duplicate clusters stay whole."""
+    queries = list(query_ids)
+    for fold in assign_folds(queries, clusters_from_qrels(qrels), NESTED_FOLDS, seed):
+        if fold:
+            members = set(fold)
+            yield fold, [query for query in queries if query not in members]
 
 
 def deal_clusters(sizes: Iterable[int], shares: Sequence[float]) -> Iterator[int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.types import Answer, Question, TrainingPair
-from askalike.labels.splits import LABEL_SIGNALS
+from askalike.labels.learned import LABEL_SIGNALS
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, ranks_answers

@@ -1,6 +1,5 @@
 """Distils an encoder to a lookup: ridge regression of its vectors of an archive's texts on their n-grams, no torch."""
 
-import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -31,6 +29,7 @@ from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.learning.models import write_text_model
+from askalike.learning.ridge import fit_ngram_vectors, reduce_dimension
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures
@@ -39,6 +38,8 @@ from askalike.text.words import WORD
 MAX_DIM = 1_024
 CHUNK_SIZE = 1_024
 """Number of texts encoded at a time."""
+MADE_UP_FOLDER = "made-up"
+"""The folder of the vectors of texts that are made up for the teacher, in that of the archive's documents."""
 REPORT_S = 30
 """Seconds between two reports of how far the teacher is."""
 
@@ -103,16 +104,16 @@ def learn_lookup(
 ) -> None:
     """Train the lookup and write the model to `folder`, atomically.
 
-    Until then, the teacher's vectors of texts that are not the archive's are kept next to it, so that the same call
-    resumes after an interruption. Raises TrainingError if there is no text, ArchiveError if nothing can be written.
+    The teacher's vectors are kept in the archive's `index/encoded`, those of other texts than the archive's in a folder
+    of it: the same call resumes after an interruption, and another one reads the texts that are the same. Raises
+    TrainingError if there is no text, ArchiveError if nothing can be written.
     """
     questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
         raise TrainingError(f"{view.path}: no texts to learn from")
     log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
-    cache = folder.with_name(f".training-{folder.name}")
-    with share_vectors(teacher, view, questions, texts, cache, log):
+    with share_vectors(teacher, view, questions, texts, log):
         targets = encode_targets(teacher, texts, MAX_DIM, log)
     log("the regression of its vectors on their n-grams")
     features = HashedNgramFeatures.from_texts(settings.lookup, ())
@@ -122,7 +123,6 @@ def learn_lookup(
     with folder_errors(folder, "free some space"):
         words = {word for question in questions for word in features.split_words(question)}
         _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words)
-    shutil.rmtree(cache, ignore_errors=True)
 
 
 def load_teacher(view: View, settings: DistillationSettings) -> Encoder:
@@ -161,11 +161,11 @@ def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: L
 
 @contextmanager
 def share_vectors(
-    teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], folder: Path, log: LogCallback
+    teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], log: LogCallback
 ) -> Iterator[None]:
     """Make a pre-trained teacher reuse the shared cache of the archive's document vectors.
 
-    Inside the `with` block, vectors of other texts are cached in `folder`, so that an interrupted run can resume.
+    Inside the `with` block, vectors of other texts are cached beside them, with the same limit.
     Workers (see `use_workers`) encode all texts themselves.
     """
     if not isinstance(teacher, PretrainedEncoder) or has_workers():
@@ -176,7 +176,7 @@ def share_vectors(
     own = [text for text in texts if (getattr(text, "title", ""), text.body) in whole]
     for _ in _encode_blocks(teacher, own, "texts that the archive has", log):
         pass
-    teacher.document_cache = VectorCache(folder, teacher.fingerprint, below=shared)
+    teacher.document_cache = VectorCache.share(view.path, teacher.fingerprint, len(view), MADE_UP_FOLDER, shared)
     try:
         yield
     finally:
@@ -331,73 +331,3 @@ def _walk_titles(
             number, position = occurrences[int(random.integers(len(occurrences)))]
             words = titles[number]
         position += 1
-
-
-MAX_DENSE_COLUMNS = 2_048
-"""Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
-RIDGE_PENALTY = 3.0
-"""Ridge penalty of the n-grams' vectors, which keeps the vectors of rare n-grams short."""
-CONJUGATE_GRADIENT_STEPS = 12
-"""More steps would only overfit the training texts."""
-COLUMNS = 64
-"""Number of vector components solved at a time, so that memory does not grow with the dimension."""
-
-
-def fit_ngram_vectors(
-    rows: RaggedArray,
-    targets: Floats,
-    size: int,
-    penalty: float | Floats = RIDGE_PENALTY,
-) -> Floats:
-    """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
-
-    Solved by conjugate gradients, preconditioned by the diagonal of the normal equations (Saad 2003, algorithm 9.1), as
-    rare n-grams converge much later than frequent ones otherwise. An n-gram in no text gets zeros.
-    penalty: one for all n-grams, or one per n-gram, (size,).
-    """
-    penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
-    ones, vectors = np.ones(len(rows.values), np.float32), np.zeros((size, targets.shape[1]), np.float32)
-    used, columns = np.unique(rows.values, return_inverse=True)
-    # copied, as repeated n-grams are summed in place
-    ngrams = scipy.sparse.csr_array((ones, columns, rows.starts), (len(targets), len(used)), copy=True)
-    transposed, penalties = ngrams.T.tocsr(), penalties[used].reshape(-1, 1)
-    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
-    for start in range(0, targets.shape[1], COLUMNS):
-        own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties)
-    return vectors
-
-
-def reduce_dimension(vectors: Floats | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Floats:
-    """Project onto the directions of highest variance, without centring, which preserves dot products best."""
-    values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
-    total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
-    share, size = values.sum() / max(float(total), 1e-12), len(values)
-    numbers = format_count(vectors.shape[1], "number")
-    log(f"the teacher's vectors are reduced from {numbers} to {size}, which keeps {share:.1%} of their squares")
-    return np.asarray(vectors @ directions, np.float32)
-
-
-def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: int) -> tuple[Floats, Floats]:
-    """Return the largest eigenvalues of the columns' Gram matrix, (size,), and their eigenvectors, (columns, size)."""
-    if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
-        values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
-        return values[-size:], vectors[:, -size:].astype(np.float32)
-    _, singular, rows = scipy.sparse.linalg.svds(matrix, k=size, random_state=0)
-    return np.square(singular), rows.T
-
-
-def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats) -> Floats:
-    """Solve for some of the target columns, each independently."""
-    residual = transposed @ targets
-    solution, direction = np.zeros_like(residual), residual / diagonal
-    product = (residual * direction).sum(0)
-    for _ in range(CONJUGATE_GRADIENT_STEPS):
-        image = transposed @ (ngrams @ direction) + penalties * direction
-        step = product / np.maximum((direction * image).sum(0), 1e-12)
-        solution += step * direction
-        residual -= step * image
-        scaled = residual / diagonal
-        previous, product = product, (residual * scaled).sum(0)
-        direction = scaled + product / np.maximum(previous, 1e-12) * direction
-    return solution  # type: ignore[no-any-return]

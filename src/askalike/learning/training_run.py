@@ -21,7 +21,7 @@ from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.static import StaticEncoder
-from askalike.labels.splits import collect_learned
+from askalike.labels.learned import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives

@@ -14,7 +14,7 @@ from askalike.core.files import replace_file
 from askalike.core.types import RESERVED
 from askalike.core.values import format_count
 from askalike.learning.recipes import EmbeddingSettings
-from askalike.text.vocabulary import Bpe, find_packaged_vectors
+from askalike.text.subwords import Bpe, find_packaged_vectors
 
 Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]

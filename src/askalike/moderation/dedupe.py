@@ -1,33 +1,22 @@
-"""Finds the duplicate clusters of a whole archive, and proposes an original for each, with the reason.
-
-The nearest neighbours of all questions are found first, and saved on the way.
-"""
+"""Finds the duplicate clusters of a whole archive, and proposes an original for each, with the reason."""
 
 import csv
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import combinations, islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration, misfit_reason
-from askalike.calibration.features import HitFeatureExtractor
-from askalike.calibration.samples import retrieve_hits
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
-from askalike.core.iteration import chunks
-from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import Progress, Question
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.labels.splits import learned_test
+from askalike.labels.learned import learned_test
+from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import (
-    Link,
-    Linker,
     PairProbabilities,
     ProbableLinker,
     SimilarLinker,
@@ -36,83 +25,10 @@ from askalike.moderation.pairs import (
     mean_link_probability,
     pair_key,
 )
-from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
+from askalike.rankers import Ranker, create, open_current
 from askalike.rankers.distinct import DistinctRanker
-from askalike.store import Archive, Clusters, View
+from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
-
-A = TypeVar("A")
-B = TypeVar("B")
-BATCH_SIZE = 1_024
-_Batch = Mapping[str, Question]
-
-
-def find_neighbours(
-    archive: Archive, ranker: Ranker, linker: Linker, progress: Progress | None = None
-) -> tuple[PairProbabilities, Sequence[Link]]:
-    """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
-
-    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
-    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The
-    processes of `use_workers` share the searches.
-    """
-    view = archive.view()
-    n = len(view)
-
-    def search(done: int) -> Iterator[list[Any]]:
-        searcher = open_current(ranker, view)
-        batches = islice(_read_batches(view, linker.with_bodies), done, None)
-        for number, line in enumerate(_search_batches(archive, searcher, ranker, linker, batches), done + 1):
-            yield line
-            if progress:
-                progress(min(number * BATCH_SIZE, n), n)
-
-    lines = list(resume_work("neighbours", ranker, view, linker.key, math.ceil(n / BATCH_SIZE), search))
-    first_links = [link for _, first in lines for link in first]
-    return linker.combine(archive, (link for links, _ in lines for link in links), first_links), first_links
-
-
-def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
-    for batch in chunks(view.questions(), BATCH_SIZE):
-        yield {q.id: q if with_bodies else replace(q, body="") for _, q in batch}
-
-
-def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """Yield the function's result for each item, while a thread computes the next one."""
-    with ThreadPoolExecutor(1) as pool:
-        current: Future[B] | None = None
-        for item in items:
-            following = pool.submit(function, item)
-            if current:
-                yield current.result()
-            current = following
-        if current:
-            yield current.result()
-
-
-def _search_batches(
-    archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
-) -> Iterator[list[Any]]:
-    if not has_workers():
-        return _search_here(searcher, linker, batches)
-    values = ranker.name, dict(ranker.values)
-    return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
-
-
-def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
-    extractor = HitFeatureExtractor(searcher.view.language, searcher.view)
-    for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
-        yield list(linker.find(searcher, retrieved, extractor))
-
-
-def _search_batch(
-    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], linker: Linker, batch: _Batch
-) -> list[Any]:
-    """Return the line of one batch, in a worker that opens the committed archive and index."""
-    with Archive.open(path, engine) as archive:
-        searcher = create(*ranker, archive).open(archive.view())
-        return next(_search_here(searcher, linker, [batch]))
-
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
 DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7
@@ -153,10 +69,11 @@ class DedupeReport:
     link_recall: BinomialProportion
 
 
+@takes_archive
 def dedupe(
     archive: Archive,
-    ranker: Ranker,
-    path: Path,
+    ranker: Ranker | str | None,
+    path: str | Path,
     *,
     min_probability: float | None = None,
     min_similarity: float | None = None,
@@ -164,6 +81,7 @@ def dedupe(
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row per question.
 
+    archive: or its directory. ranker: or its name; None for the active one.
     The neighbours of all questions are saved with the archive's indexes: an interrupted call can be resumed, and
     another threshold needs no search, while archive and calibration are unchanged. Probabilities are valid for all
     questions, most of which have no duplicate. Without a valid calibration, or with `min_similarity`, pairs are linked
@@ -171,9 +89,8 @@ def dedupe(
     SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` without a calibration;
     InputError if the file cannot be written.
     """
-    if min_probability is not None and min_similarity is not None:
-        raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
-    ranker, calibration = _unwrap_distinct(archive, ranker)
+    _check_minimum(min_probability, min_similarity)
+    ranker, calibration = _unwrap_distinct(archive, create(ranker, None, archive))
     reason = (
         calibration.stale_reason(archive.view(), ranker)
         if calibration
@@ -184,9 +101,7 @@ def dedupe(
             f"{archive.path}: {ranker.name}: {reason}, so there are no probabilities; run: askalike calibrate, or "
             "leave out --min-probability to compare by similarity"
         )
-    for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
-        if value is not None and not 0 < value <= 1:
-            raise SettingsError(f"{name} {value}: expected a number above 0 and at most 1")
+    path = Path(path)
     _require_writable(path)
     if calibration is None or reason or min_similarity is not None:
         reason = reason or "a similarity was asked for"
@@ -201,6 +116,15 @@ def dedupe(
     _write_csv(path, proposals, is_similarity=rate is None)
     agreement = _agreement(archive, ranker, proposals)
     return DedupeReport(threshold, reason, rate, proposals, *agreement)
+
+
+def _check_minimum(min_probability: float | None, min_similarity: float | None) -> None:
+    """Raise SettingsError if both are given, or one is out of its range."""
+    if min_probability is not None and min_similarity is not None:
+        raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
+    for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
+        if value is not None and not 0 < value <= 1:
+            raise SettingsError(f"{name} {value}: expected a number above 0 and at most 1")
 
 
 def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:

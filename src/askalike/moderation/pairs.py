@@ -1,4 +1,4 @@
-"""Links from questions to their hits, and pairs from the links in both directions, with their probabilities.
+"""Links from questions to their hits, pairs from the links in both directions, and clusters of the pairs.
 
 A pair has the probability that both ask the same, or their similarity.
 """
@@ -22,6 +22,12 @@ from askalike.store import Archive, Clusters
 MIN_PROBABILITY = 0.05
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
+UNFOUND_RANK = 2 * CALIBRATION_DEPTH
+"""The rank assumed if a question does not find the other."""
+SIMILARITY_SHARE = 2 / 3
+"""Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
+MIN_DUPLICATE_RATE = 0.001
+"""Minimum of the estimated share with a duplicate, which can be 0 from few questions."""
 Link = tuple[str, str, float]
 """(question id, hit id, value); the links of a question are consecutive, best first."""
 PairProbabilities = dict[tuple[str, str], float]
@@ -31,44 +37,6 @@ PairProbabilities = dict[tuple[str, str], float]
 def pair_key(one: str, other: str) -> tuple[str, str]:
     """Return the key of two questions in PairProbabilities."""
     return min(one, other), max(one, other)
-
-
-def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:
-    """Return clusters of two or more questions linked by pairs of at least `min_probability`, by their smallest id.
-
-    Pairs are processed by descending probability, ties by ids, so their order does not matter. A pair is ignored if
-    its clusters are too loosely linked, so that a chain of single links does not join a whole archive.
-    """
-    linked = {pair: p for pair, p in pairs.items() if p >= min_probability}
-    cluster_of: dict[str, set[str]] = {id: {id} for pair in linked for id in pair}
-    for one, other in sorted(linked, key=lambda pair: (-linked[pair], pair)):
-        first, second = cluster_of[one], cluster_of[other]
-        if first is not second and cohesion(linked, first, second) >= MIN_COHESION:
-            first |= second
-            for id in second:
-                cluster_of[id] = first
-    clusters = {min(members): frozenset(members) for members in cluster_of.values() if len(members) > 1}
-    return [clusters[least_id] for least_id in sorted(clusters)]
-
-
-def cohesion(linked: Mapping[tuple[str, str], float], first: Iterable[str], second: Iterable[str]) -> float:
-    """Return the share of linked pairs between two clusters."""
-    is_linked = [pair_key(a, b) in linked for a in first for b in second]
-    return sum(is_linked) / len(is_linked)
-
-
-def mean_link_probability(pairs: PairProbabilities, members: Iterable[str]) -> float:
-    """Return the mean probability of the pairs within a cluster that have one."""
-    probabilities = [pairs[pair] for pair in combinations(sorted(members), 2) if pair in pairs]
-    return sum(probabilities) / len(probabilities)
-
-
-UNFOUND_RANK = 2 * CALIBRATION_DEPTH
-"""The rank assumed if a question does not find the other."""
-SIMILARITY_SHARE = 2 / 3
-"""Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
-MIN_DUPLICATE_RATE = 0.001
-"""Minimum of the estimated share with a duplicate, which can be 0 from few questions."""
 
 
 class Linker(Protocol):
@@ -222,3 +190,33 @@ def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
     names = Clusters.read(archive).visible_names
     n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
     return n_labelled / max(len(links), 1)
+
+
+def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:
+    """Return clusters of two or more questions linked by pairs of at least `min_probability`, by their smallest id.
+
+    Pairs are processed by descending probability, ties by ids, so their order does not matter. A pair is ignored if
+    its clusters are too loosely linked, so that a chain of single links does not join a whole archive.
+    """
+    linked = {pair: p for pair, p in pairs.items() if p >= min_probability}
+    cluster_of: dict[str, set[str]] = {id: {id} for pair in linked for id in pair}
+    for one, other in sorted(linked, key=lambda pair: (-linked[pair], pair)):
+        first, second = cluster_of[one], cluster_of[other]
+        if first is not second and cohesion(linked, first, second) >= MIN_COHESION:
+            first |= second
+            for id in second:
+                cluster_of[id] = first
+    clusters = {min(members): frozenset(members) for members in cluster_of.values() if len(members) > 1}
+    return [clusters[least_id] for least_id in sorted(clusters)]
+
+
+def cohesion(linked: Mapping[tuple[str, str], float], first: Iterable[str], second: Iterable[str]) -> float:
+    """Return the share of linked pairs between two clusters."""
+    is_linked = [pair_key(a, b) in linked for a in first for b in second]
+    return sum(is_linked) / len(is_linked)
+
+
+def mean_link_probability(pairs: PairProbabilities, members: Iterable[str]) -> float:
+    """Return the mean probability of the pairs within a cluster that have one."""
+    probabilities = [pairs[pair] for pair in combinations(sorted(members), 2) if pair in pairs]
+    return sum(probabilities) / len(probabilities)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.iteration import lazy_property
+from askalike.core.lazy import lazy_property
 from askalike.core.types import TopDocs
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms

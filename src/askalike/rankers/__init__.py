@@ -28,6 +28,7 @@ from askalike.rankers._ranking import (
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
+from askalike.text.subwords import VECTORS_PACKAGE
 
 __all__ = [
     "DEPTH_FACTOR",
@@ -80,7 +81,7 @@ T = TypeVar("T")
 
 def default_name() -> str:
     """Return the default ranker of archives: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
-    return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
+    return "hybrid" if importlib.util.find_spec(VECTORS_PACKAGE) else "lm_jelinek_mercer"
 
 
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
@@ -116,12 +117,18 @@ def check_model_name(name: str) -> None:
 
 
 def create(
-    name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
-) -> Ranker:
-    """Return the ranker of that name (None: the active one). archive: the archive whose `models/` to use.
+    name: str | Ranker | None = None, settings: Mapping[str, Any] | None = None,
+    archive: Archive | Path | str | None = None,
+) -> Ranker:  # fmt: skip
+    """Return the ranker of that name (None: the active one); a ranker is returned as it is.
 
-    Raises SettingsError for an unknown name or setting.
+    archive: the archive whose `models/` to use. Raises SettingsError for an unknown name or setting, and for settings
+    with a ranker, which has its own.
     """
+    if isinstance(name, Ranker):
+        if settings:
+            raise SettingsError(f"{name.name}: this ranker has settings already; give its name instead, with new ones")
+        return name
     if name is None:
         name, active = active_ranker(archive)
         settings = {**active, **(settings or {})}

@@ -31,6 +31,9 @@ class Ranker(ABC):
     parts: "Sequence[Ranker]" = ()
     """The rankers that it is composed of."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {dict(self.values)})"
+
     @classmethod
     @abstractmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> "Ranker":

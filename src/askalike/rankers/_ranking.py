@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.errors import InputError
+from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
 from askalike.core.types import Contribution, Explanation, Question, Run
 from askalike.rankers._searcher import (
@@ -69,6 +69,10 @@ def rank(
     itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
     phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
     """
+    if not isinstance(searcher, Searcher):
+        raise InputError(f"rank: expected a searcher, as Ranker.open returns it, got {searcher!r}")
+    if k < 0:
+        raise SettingsError(f"k must be at least 0, got {k}")
     return to_run(searcher.view, search(searcher, queries, k, candidates=candidates, filter=filter, prefix=prefix))
 
 

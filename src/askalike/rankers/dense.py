@@ -16,7 +16,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.iteration import LazyShares
+from askalike.core.lazy import LazyShares
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
@@ -46,7 +46,7 @@ from askalike.rankers._searcher import (
 from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
-from askalike.store.deployments import record_encoding
+from askalike.store.encoding_progress import record_encoding
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""

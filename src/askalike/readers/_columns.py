@@ -14,7 +14,7 @@ from askalike.readers._source import SourceFiles, parse_rows
 
 _NAMES = {
     "question": (
-        "question question_text title subject query",
+        "question question_text title subject query summary",
         "frage fragen titel betreff",
         "questions titre sujet objet",
         "pregunta preguntas titulo asunto",
@@ -22,14 +22,14 @@ _NAMES = {
         "text",
     ),
     "answer": (
-        "answer answer_text answers response",
+        "answer answer_text answers response reply solution",
         "antwort antworten loesung lösung",
         "réponse réponses",
         "respuesta respuestas solución",
         "ответ ответы решение",
     ),
     "body": (
-        "body question_body description details content",
+        "body question_body body_text description details content",
         "beschreibung inhalt fragetext",
         "détails contenu",
         "descripción detalles contenido",
@@ -50,7 +50,10 @@ _NAMES = {
         "categoría sección tema",
         "категория раздел рубрика тема",
     ),
-    "id": ("id uid question_id qid document_id", "kennung", "identifiant", "identificador", "идентификатор"),
+    "id": (
+        "id uid question_id qid document_id ticket_id issue_key",
+        "kennung", "identifiant", "identificador", "идентификатор",
+    ),
     "alternates": (
         "alternates alternate_questions rephrasings rephr paraphrases variants",
         "varianten umformulierungen andere_formulierungen",
@@ -96,8 +99,6 @@ MAX_HEADERS = 1_000
 MAX_LISTED = 8
 """Maximum number of columns listed in a note."""
 CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
-
-
 TableOpener = Callable[[SourceFiles, Path], Table]
 
 
@@ -173,7 +174,7 @@ class Columns:
         if self._unread:
             names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
             note(
-                f"columns left out, as their names are not usual ones and no option names them ({names})",
+                f"columns left out: no usual name, and no option such as --answer names them ({names})",
                 len(self._unread),
             )
 

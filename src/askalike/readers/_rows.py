@@ -74,7 +74,7 @@ def open_table(
     return _name_columns(_read_fields(source, path, quotes), path, header)
 
 
-def require_columns(names: Iterable[str], path: Path, needed: Iterable[str], advice: str = "") -> None:
+def require_columns(names: Iterable[str], path: Path, needed: Iterable[str], advice: str) -> None:
     """Raise InputError, with advice, if a needed column is not among those of a file."""
     if missing := [name for name in needed if name not in names]:
         problem = f"no column {', '.join(missing)}; there are: {', '.join(names)}"

@@ -11,7 +11,8 @@ from xml.parsers import expat
 
 from askalike.core.errors import InputError
 from askalike.core.types import Place
-from askalike.readers._source import SourceFiles, decode_chunks, describe_invalid_utf8
+from askalike.readers._decoding import decode_chunks, describe_invalid_utf8
+from askalike.readers._source import SourceFiles
 
 MAX_ELEMENT_SIZE = 1 << 26
 MAX_DEPTH, MAX_ELEMENTS = 32, 10_000

@@ -12,7 +12,7 @@ from askalike.core.values import parse_utc
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_integer, parse_optional_utc
 from askalike.readers._xml import read_elements
-from askalike.text.clean import strip_banner
+from askalike.text.banners import strip_banner
 
 QUESTION_TYPE, ANSWER_TYPE = "1", "2"
 POSTS_FILE, LINKS_FILE, USERS_FILE = "posts.xml", "postlinks.xml", "users.xml"

@@ -21,8 +21,8 @@ from askalike.core.types import Columns, Progress, Question, Run
 from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
+from askalike.experiments.figures import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.experiments.measuring import DEFAULT_DEPTH
-from askalike.experiments.pages import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
 from askalike.store.archive import PointInTimeArchive

@@ -1,9 +1,10 @@
 """The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, get_args, overload
 
@@ -14,7 +15,10 @@ from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
+from askalike.core.iteration import check_list
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.core.values import format_count
+from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import AnswerMode, Reply, answer_question
@@ -48,11 +52,11 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.title, str):
-            raise InputError(
-                f"query {self.title!r}: expected a string; for several texts there is Retriever.search_many"
-            )
-        if self.k < 1:
-            raise SettingsError(f"k must be at least 1, got {self.k}")
+            raise InputError(f"query {self.title!r}: expected a string; for several texts there is search_many")
+        if not isinstance(self.k, Integral) or self.k < 1:
+            raise SettingsError(f"k must be at least 1, got {self.k!r}; expected a whole number")
+        if self.filter is not None and not isinstance(self.filter, Filter):
+            raise SettingsError(f"filter={self.filter!r}: expected an askalike.Filter, such as Filter(tags=('card',))")
         for name in ("min_probability", "min_similarity"):
             if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
                 raise SettingsError(f"{name} must be between 0 and 1, got {value}")
@@ -64,8 +68,8 @@ class SearchRequest:
         return bool(self.body.strip()), self.k, self.filter, self.prefix, *minima, self.explain
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult(Sequence[SearchHit]):
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchResult(Sequence[SearchHit], ShownAsTable):
     """The hits of one request, best first; empty if the engine abstained because nothing is similar enough."""
 
     hits: Sequence[SearchHit]
@@ -88,6 +92,14 @@ class SearchResult(Sequence[SearchHit]):
 
     def __len__(self) -> int:
         return len(self.hits)
+
+    def table(self) -> ResultTable:
+        """Return one row per hit: its title, its probability or else its score from 0 to 1, and its id."""
+        if not self.hits:
+            return ResultTable("nothing similar", (), ())
+        measure = "similarity" if self.hits[0].probability is None else "probability"
+        rows = [(hit.title, f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
+        return ResultTable(format_count(len(rows), "hit"), ("question", measure, "id"), rows)
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)
@@ -146,7 +158,7 @@ class LocalEngine:
 
     @classmethod
     def open(
-        cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None,
+        cls, path: str | Path, ranker: str | Ranker | None = None, settings: Mapping[str, Any] | None = None,
         engine: str | None = None,
     ) -> Self:  # fmt: skip
         """Open the archive in a directory with the ranker of that name. engine: see Archive.open.
@@ -155,6 +167,9 @@ class LocalEngine:
         """
         archive = Archive.open(path, engine)
         return cls(archive, rankers.create(ranker, settings, archive))
+
+    def __repr__(self) -> str:
+        return f"LocalEngine({str(self.archive.path)!r}, {self.ranker.name!r})"
 
     def close(self) -> None:
         """Close the archive."""
@@ -209,6 +224,13 @@ class LocalEngine:
         return self.search_batch(
             [SearchRequest(title, body, k, filter, prefix, min_probability, min_similarity, explain)]
         )[0]
+
+    def search_many(
+        self, titles: Iterable[str], k: int = 5, *, filter: Filter | None = None, explain: bool = True
+    ) -> list[SearchResult]:
+        """Return what `search` returns for each of the titles, in order. They are searched as one batch."""
+        titles = check_list("titles", titles)
+        return self.search_batch([SearchRequest(title, k=k, filter=filter, explain=explain) for title in titles])
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request, all from one state of the archive. See `search` for the options."""

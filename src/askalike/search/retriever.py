@@ -13,8 +13,9 @@ from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
 from askalike.core.iteration import check_list
 from askalike.core.types import TYPED_QUERY_ID, Answer, Explanation, Place, Question, SearchHit
+from askalike.core.values import format_count
 from askalike.index.engine import IN_MEMORY
-from askalike.rankers import Searcher
+from askalike.rankers import Ranker, Searcher
 from askalike.search.engine import SearchRequest, SearchResult
 from askalike.search.explain import extract_shown_snippet, keep_readable
 from askalike.store import Clusters, View
@@ -117,7 +118,7 @@ class Retriever:
     def __init__(
         self,
         texts: Iterable[str | Question],
-        ranker: str | None = None,
+        ranker: str | Ranker | None = None,
         settings: Mapping[str, Any] | None = None,
         *,
         language: str | None = None,
@@ -158,6 +159,9 @@ class Retriever:
 
     def __len__(self) -> int:
         return len(self._view)
+
+    def __repr__(self) -> str:
+        return f"Retriever({format_count(len(self), 'text')})"
 
     def close(self) -> None:
         """Release the index. The retriever must not be used afterwards."""

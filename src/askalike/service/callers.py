@@ -1,6 +1,6 @@
 """The state of the process and of the request, and authorization for the archive named in the path.
 
-Routes declare both by type; those of authorization are at the end."""
+Routes declare both by type; the types of authorization are at the end."""
 
 import json
 import math

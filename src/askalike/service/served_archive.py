@@ -1,177 +1,22 @@
-"""An archive that is served: its threads search, read and write, and encode texts; the indexer updates its index."""
+"""An archive that is served: its threads search, read, write and encode texts; the indexer updates its index."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.util import find_spec
-from itertools import islice
-from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from askalike import encoders, rankers
-from askalike.calibration.calibration import calibration_version
-from askalike.core.errors import AskalikeError, SearchIndexError, SettingsError, UnknownSettingError
-from askalike.core.files import measure_folder
-from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
-from askalike.index.files import MANIFEST
+from askalike.core.errors import AskalikeError, SearchIndexError
 from askalike.moderation.gaps import GapCache
-from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
+from askalike.rankers import Ranker
 from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
+from askalike.service.archive_encoders import ArchiveEncoders
+from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.log import log_event
 from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.service.settings import ServiceSettings
 from askalike.service.sharing import PeerRouter
-from askalike.store import Archive, ServedRanker, View
-from askalike.store.deployments import ready_ranker
-
-STATIC, STATIC_MODULE = "static", "wordllama"
-
-
-class UnknownEncoderError(AskalikeError):
-    """The archive has no encoder with that name."""
-
-
-class DimensionsError(AskalikeError):
-    """More dimensions are requested than an encoder's vectors have."""
-
-
-class ArchiveEncoders:
-    """The encoders of the archive in a directory. Each is opened on first use, and again after it is retrained."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._opened: dict[str, tuple[int, Encoder]] = {}
-
-    def names(self) -> Sequence[str]:
-        """Return the encoders' names: the archive's models, then those that installed extras bring."""
-        static = (STATIC,) if find_spec(STATIC_MODULE) else ()
-        packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
-        return (*trained_model_names(self._path), *static, *packaged)
-
-    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
-        """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
-
-        dimensions: number of leading components to return, normalised to length 1; None: all.
-        Raises DimensionsError, UnknownEncoderError, the latter also if vectors are compared by distance.
-        """
-        encoder = self._open(name)
-        try:
-            vectors = encode_texts(texts, encoder, role)
-        except SettingsError as error:
-            raise UnknownEncoderError(f"model: {name} cannot compute embeddings: {error}") from None
-        if dimensions is None or dimensions == vectors.shape[1]:
-            return vectors
-        if dimensions > vectors.shape[1]:
-            raise DimensionsError(f"dimensions: {name} has {vectors.shape[1]}, got {dimensions}")
-        shortened = vectors[:, :dimensions]
-        lengths = np.linalg.norm(shortened, axis=1, keepdims=True)
-        return np.asarray(shortened / np.where(lengths > 0, lengths, 1), np.float32)
-
-    def _open(self, name: str) -> Encoder:
-        if name not in self.names():
-            raise UnknownEncoderError(f"model: no encoder {name!r}; there are: {', '.join(self.names()) or 'none'}")
-        description = self._path / MODELS_FOLDER / name / MODEL_FILE
-        own = description.exists()
-        version = description.stat().st_mtime_ns if own else 0
-        opened_version, encoder = self._opened.get(name, (None, None))
-        if encoder is None or opened_version != version:
-            encoder = encoders.open_encoder(description.parent) if own else encoders.build(name)
-            self._opened[name] = version, encoder
-        return encoder
-
-
-@dataclass(frozen=True, slots=True)
-class ServedEngine:
-    """An engine, and the deployment and calibration that it was opened with."""
-
-    engine: LocalEngine
-    version: tuple[int | None, int]
-    """The number of the ranker's deployment, None for the default ranker, and the version of its calibration."""
-    ranker_pinned: bool
-    """Whether the service was started with a named ranker, which deployments do not replace."""
-
-    @classmethod
-    def open(cls, settings: ServiceSettings, path: Path) -> Self:
-        """Open an archive's engine and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
-        archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
-        ranker = resolve_ranker(settings, path, ready_ranker(archive))
-        version = _engine_version(archive, ranker, ranker_pinned)
-        engine = LocalEngine(archive, ranker, archive.committed_view(), settings.filter, settings.answered_first)
-        for _, _, title in list(islice(archive.view().titles(), 1)):
-            engine.search(title, 1, prefix=True)
-        return cls(engine, version, ranker_pinned)
-
-    def is_stale(self, archive: Archive) -> bool:
-        """Return whether another ranker has been deployed, or the ranker recalibrated, since the engine was opened."""
-        return self.version != _engine_version(archive, self.engine.ranker, self.ranker_pinned)
-
-
-def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tuple[int | None, int]:
-    served = None if ranker_pinned else ready_ranker(archive)
-    return served.number if served else None, calibration_version(archive, ranker)
-
-
-def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
-    """Return the ranker named at the start, else the deployed one, else the default. Raises SettingsError."""
-    try:
-        if settings.ranker or served is None:
-            return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
-        return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
-    except UnknownSettingError as error:
-        if not settings.values:
-            raise
-        raise SettingsError(f"{error}; settings of the service: {', '.join(type(settings).assignable())}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
-    """The number of changes by which an index is behind its archive, and its size on disk."""
-
-    behind: int
-    lag_s: float
-    """The age of the oldest of them in seconds; 0 if there is none."""
-    size_bytes: int
-
-
-def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
-    """Return the status of the ranker's index, read from its files or the cluster, as another process writes it."""
-    view = archive.view()
-    if view.engine:
-        behind, oldest = view.pending_changes(min((index.change for index in ranker.indexes(view)), default=0))
-        return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, 0)
-    paths = ranker.index_paths(view)
-    behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
-    return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(measure_folder, paths)))
-
-
-def is_indexed(ranker: Ranker, view: View) -> bool:
-    """Return whether the ranker's index was ever committed, read from its files."""
-    return all(_committed_change(path) for path in ranker.index_paths(view))
-
-
-def is_present(ranker: Ranker, view: View) -> bool:
-    """Return whether each of the ranker's indexes has a manifest; an empty archive needs none."""
-    return not view.change or all((path / MANIFEST).exists() for path in ranker.index_paths(view))
-
-
-def _committed_change(index: Path) -> int:
-    try:
-        return int(json.loads((index / MANIFEST).read_text(encoding="utf-8"))["change"])
-    except (OSError, ValueError, KeyError):  # not built yet, or damaged and about to be rebuilt by the indexer
-        return 0
-
-
-def _seconds_since(moment: str) -> float:
-    start = datetime.fromisoformat(moment)
-    return max(0.0, (datetime.now(UTC) - (start if start.tzinfo else start.replace(tzinfo=UTC))).total_seconds())
-
+from askalike.store import Archive
 
 POLL_S = 0.5
 """The pause between two polls for a newly deployed ranker whose index is built."""

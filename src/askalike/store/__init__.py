@@ -1,6 +1,6 @@
 """The archive in one SQLite file: its records, and everything stored with them. All SQL of the package is here."""
 
-from askalike.store.archive import Archive
+from askalike.store.archive import Archive, takes_archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
 from askalike.store.contents import (
     ArchiveSummary,
@@ -21,5 +21,5 @@ __all__ = [
     "PairProposal", "ProposalState", "ServedRanker", "TrainingView", "UnknownTagError", "View",
     "connected_components", "content_hash", "count_questions_by", "get_served_ranker", "imported_splits",
     "partition_parts", "read_labels", "sample_answers", "sample_questions", "serve_ranker", "shuffle_names",
-    "storage_errors", "withdraw_ranker",
+    "storage_errors", "takes_archive", "withdraw_ranker",
 ]  # fmt: skip

@@ -3,12 +3,13 @@
 It can be copied as of a point in time, which moves forward."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import fsync_path
 from askalike.core.iteration import check_list
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
@@ -24,6 +25,9 @@ from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.records import TABLES, check_record
 from askalike.store.view import CommittedView, TrainingView, View
 from askalike.store.writer import ArchiveWriter, insert_sql
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Archive:
@@ -72,6 +76,9 @@ class Archive:
         if _identify(self.path / DATABASE_FILE) != self._opened_file:
             problem = f"{DATABASE_FILE} was removed, moved or replaced while it is open"
             raise ArchiveError(f"{self.path}: {problem}; move it back, or restart the service")
+
+    def __repr__(self) -> str:
+        return f"Archive({str(self.path)!r})"
 
     def close(self) -> None:
         """Close the database. The archive must not be used afterwards."""
@@ -166,6 +173,25 @@ class Archive:
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def takes_archive(function: Callable[Concatenate[Archive, P], T]) -> Callable[Concatenate[Archive | str | Path, P], T]:
+    """Let a function that takes an archive first also take its directory, which is open during the call.
+
+    It then raises ArchiveError if the directory is not an archive, InputError for what is neither.
+    """
+
+    @wraps(function)
+    def call(archive: Archive | str | Path, /, *arguments: P.args, **options: P.kwargs) -> T:
+        if isinstance(archive, Archive):
+            return function(archive, *arguments, **options)
+        if not isinstance(archive, str | Path):
+            got = type(archive).__name__
+            raise InputError(f"{function.__name__}: expected an askalike.Archive or its directory, got {got}")
+        with Archive.open(archive) as opened:
+            return function(opened, *arguments, **options)
+
+    return call
 
 
 def _identify(file: Path) -> tuple[int, int] | None:

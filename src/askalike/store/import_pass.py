@@ -15,6 +15,7 @@ from askalike.core.iteration import chunks_before_error
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 from askalike.core.values import format_count, now
 from askalike.store.archive import Archive
+from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int
 from askalike.store.records import TABLES, RecordTable, StoredRecord, number_problem
 from askalike.store.sources import (
@@ -27,7 +28,7 @@ from askalike.store.sources import (
     plan_source,
     source_name,
 )
-from askalike.store.writer import BATCH_SIZE, ArchiveWriter, BatchRecord, Difference, compare_batch
+from askalike.store.writer import BATCH_SIZE, ArchiveWriter
 
 VERBS = ("added", "updated", "unchanged", "removed")
 

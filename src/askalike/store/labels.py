@@ -171,10 +171,10 @@ def imported_candidates(database: Database, split: str, kind: DocumentKind) -> I
     yield from database._connection.execute(sql, (split, kind))
 
 
-def irrelevant_judgements(database: Database, before: str | None = None) -> Iterator[tuple[str, str, str]]:
+def irrelevant_judgements(database: Database, before: str | None) -> Iterator[tuple[str, str, str]]:
     """Yield split, the query's text id and document id of each question judged irrelevant, ordered by these.
 
-    before: only those of queries from before this date.
+    before: only those of queries from before this date; None for all.
     """
     sql = f"""SELECT x.split, {TEXT_ID_SQL}, j.document_id FROM judgements j JOIN queries x ON x.split = j.split
         AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.record_type = 'questions' AND j.relevance <= 0

@@ -45,26 +45,24 @@ class LanguageAssigner:
     def assign_languages(self, records: Iterable[LocatedRecord]) -> Iterator[LocatedRecord]:
         """Yield the records with their languages; an InputError of the reader is raised after all earlier records."""
         sample: list[LocatedText] = []
-        is_decided = False
         input_error: InputError | None = None
+        rest = iter(records)
         try:
-            for record, place in records:
+            for record, place in rest:
                 if not isinstance(record, TextRecord):
                     yield record, place
-                elif is_decided:
-                    yield self._assign_language((record, place))
-                else:
-                    sample.append((record, place))
-                    if is_decided := self._is_declared() or len(sample) >= SAMPLE_TEXTS:
-                        self._decide(sample)
-                        yield from map(self._assign_language, sample)
+                    continue
+                sample.append((record, place))
+                if self._is_declared() or len(sample) >= SAMPLE_TEXTS:
+                    break
         except InputError as error:
             input_error = error
-        if not is_decided:
-            self._decide(sample)
-            yield from map(self._assign_language, sample)
+        self._decide(sample)
+        yield from map(self._assign_language, sample)
         if input_error:
             raise input_error
+        for record, place in rest:
+            yield self._assign_language((record, place)) if isinstance(record, TextRecord) else (record, place)
 
     def store_languages(self) -> None:
         """Store, after an import, a multilingual archive's languages, or the declared one if all questions have it."""

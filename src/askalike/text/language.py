@@ -245,7 +245,7 @@ def _find_alphabet(letter: str) -> str | None:
     return next((name for name, (first, last) in _ALPHABETS if first <= letter <= last), None)
 
 
-@cache
+@lru_cache(1024)
 def stop_words(language: str) -> frozenset[str]:
     """Return the lower-case function words of an ISO 639-1 language; only en, de, es, fr and ru have any."""
     return frozenset(_WORDS.get(language, "").split())

@@ -7,7 +7,7 @@ letters, omits or doubles one, or hits an adjacent key. Any other edit counts as
 import random
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
 LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 """Words that can be misspelt; shorter ones too easily become other words."""
@@ -45,7 +45,7 @@ def misspell_word(word: str, rng: random.Random) -> str:
             return made
 
 
-@cache
+@lru_cache(4096)
 def neighbouring_keys(letter: str) -> Sequence[str]:
     """Return the letters on the keys adjacent to a lower-case letter; empty for one that is not in KEYBOARDS."""
     for rows in KEYBOARDS:

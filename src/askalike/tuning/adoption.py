@@ -1,21 +1,9 @@
-"""Adds a pre-trained encoder to an archive: a copy in its `models/`, which the default ranker then uses.
-
-What each encoder at hand would give is estimated without labels: of a sample of the archive's questions, each title is
-typed to 60 % of its words, and each rephrasing is asked: is its question first? The ranker that needs no encoder is
-measured on the same sample. Both are proxies: a new question has fewer of the archive's words, so that an encoder gains
-more there.
-"""
+"""Adds a pre-trained encoder to an archive: a copy in its `models/`, which the default ranker then uses."""
 
 import re
 import shutil
-import time
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import islice
-from math import ceil
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import tomli_w
@@ -24,87 +12,17 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels, find_model
-from askalike.core.types import TYPED_QUERY_ID, Question
+from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
-from askalike.rankers import MODELS_FOLDER, Searcher
+from askalike.rankers import MODELS_FOLDER
 from askalike.search import interim
-from askalike.search.retriever import QuestionsView
-from askalike.store import Archive, count_questions_by, sample_questions, serve_ranker
-from askalike.store.deployments import ArchiveEncoder, announce_encoding, get_archive_encoder, set_archive_encoder
+from askalike.store import Archive, count_questions_by, serve_ranker, takes_archive
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.encoding_progress import announce_encoding
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
-
-MAX_QUESTIONS = 1_000
-"""The number of questions that are sampled; encoding them takes seconds."""
-MAX_QUERIES = 300
-TYPED_SHARE = 0.6
-SEED = 0
-TIMED_QUERIES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderTrial:
-    """The result of a ranker: the share of questions that are first for 60 % of their title, and for a rephrasing.
-
-    encoder: None for the default ranker without an encoder. rephrasings: None if the sample has none. query_ms: the
-    median time of a search, in milliseconds; questions_per_s: read when they are indexed.
-    """
-
-    encoder: str | None
-    typed_titles: float
-    rephrasings: float | None
-    query_ms: float
-    questions_per_s: float
-    questions: int
-
-
-def try_encoders(archive: Archive, names: Sequence[str]) -> list[EncoderTrial]:
-    """Return the results of the default ranker without an encoder, then of the hybrid with each encoder.
-
-    names: of encoders of extras, or models of the archive. Raises SettingsError for one that cannot be used.
-    """
-    questions = list(islice(sample_questions(archive.view(), MAX_QUESTIONS, SEED), MAX_QUESTIONS))
-    return [_try(archive, questions, name) for name in (None, *names)] if questions else []
-
-
-def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> EncoderTrial:
-    settings = {"parts": [DEFAULT_RANKER, name]} if name else {}
-    ranker = rankers.create("hybrid" if name else rankers.default_name(), settings, archive)
-    view: Any = QuestionsView([replace(question, rephrasings=()) for question in questions], archive.view().language)
-    _share_first(rankers.open_current(ranker, view), {questions[0].id: "a"})  # loads the model
-    rankers.delete_indexes(ranker, view)
-    started = time.perf_counter()
-    searcher = rankers.open_current(ranker, view)
-    per_s = len(questions) / (time.perf_counter() - started)
-    titles = {q.id: _first_words(q.title) for q in questions[:MAX_QUERIES] if len(q.title.split()) > 1}
-    rephrased = {q.id: q.rephrasings[n % len(q.rephrasings)] for n, q in enumerate(questions) if q.rephrasings}
-    rephrasings = _share_first(searcher, dict(islice(rephrased.items(), MAX_QUERIES))) if rephrased else None
-    query_ms = median(_search_ms(searcher, text) for text in islice(titles.values(), TIMED_QUERIES)) if titles else 0.0
-    return EncoderTrial(name, _share_first(searcher, titles), rephrasings, query_ms, per_s, len(questions))
-
-
-def _first_words(title: str) -> str:
-    words = title.split()
-    return " ".join(words[: ceil(TYPED_SHARE * len(words))])
-
-
-def _share_first(searcher: Searcher, texts: Mapping[str, str]) -> float:
-    """Return the share of questions that are the first hit for their text. texts: id of a question → text."""
-    queries = {f"{TYPED_QUERY_ID}{n}": Question(f"{TYPED_QUERY_ID}{n}", text) for n, text in enumerate(texts.values())}
-    retrieved = rankers.search(searcher, queries, 1)
-    wanted = searcher.view.docids(texts)
-    pairs = zip(texts, retrieved.docids, strict=True)
-    first = [docids[:1].tolist() == [wanted[id]] for id, docids in pairs]
-    return sum(map(bool, first)) / max(1, len(first))
-
-
-def _search_ms(searcher: Searcher, text: str) -> float:
-    started = time.perf_counter()
-    rankers.search(searcher, {TYPED_QUERY_ID: Question(TYPED_QUERY_ID, text)}, 1)
-    return 1000 * (time.perf_counter() - started)
-
 
 HYBRID = "hybrid"
 HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
@@ -114,14 +32,15 @@ TOLD_KEY = "encoder_suggested"
 """Key in an archive's metadata: that the encoder at hand has been named, or declined."""
 
 
+@takes_archive
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
     """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
-    model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with `download`, a model's name
-    on the hub. name: its name in the archive; by default the last part of `model`, and always that of an extra's
-    encoder. A model that the archive already has is not copied again. Its vectors are computed by the next search, by
-    `askalike index`, or by a running service. Raises SettingsError if there is no such model, the name is taken or an
-    extra is missing, InputError for a model that cannot be run.
+    archive: or its directory. model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with
+    `download`, a model's name on the hub. name: its name in the archive; by default the last part of `model`, and
+    always that of an extra's encoder. A model that the archive already has is not copied again. Its vectors are
+    computed by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
+    model, the name is taken or an extra is missing, InputError for a model that cannot be run.
     """
     check_source(model, download)
     if model in PACKAGED_ENCODERS and not Path(model).is_dir():

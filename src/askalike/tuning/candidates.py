@@ -7,13 +7,20 @@ from itertools import product
 from typing import Any
 
 from askalike.core import registry
-from askalike.encoders import NEURAL_EXTRA_MODULES as NEURAL_MODULES
+from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
+from askalike.text.subwords import VECTORS_PACKAGE
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
+EXTRA_MODULES = {
+    "vectors": ("tokenizers", VECTORS_PACKAGE),
+    "encoder": ("tokenizers",),
+    "neural": NEURAL_EXTRA_MODULES,
+}
+"""What families need of each extra."""
 DISTIL = "distil"
 """The family that distils the pre-trained encoder to a lookup."""
 PRETRAINED_RANKER = "pretrained"
@@ -63,14 +70,15 @@ class CandidateFamily:
     """A dense ranker, tried alone and in hybrids with the lexical one.
 
     recipe: that trains it, or DISTIL; None for a ranker that needs no training. needs_teacher: whether it needs a pre-
-    trained encoder. signals: sources of training pairs, if the archive has them; weak_signals are added if those give
-    too few pairs. pairs_per_second: training pairs of titles per second and processor core, as a first guess.
+    trained encoder. extra: of askalike, whose packages it needs. signals: sources of training pairs, if the archive has
+    them; weak_signals are added if those give too few pairs. pairs_per_second: training pairs of titles per second and
+    processor core, as a first guess.
     """
 
     name: str
     recipe: str | None = None
     needs_teacher: bool = False
-    required_modules: Sequence[str] = ()
+    extra: str = ""
     signals: Sequence[str] = ()
     pairs_per_second: float = 0.0
     recipe_settings: RankerSettings = field(default_factory=dict)
@@ -78,30 +86,31 @@ class CandidateFamily:
 
 
 FAMILIES = (
-    CandidateFamily("static", required_modules=("wordllama",)),
+    CandidateFamily("static", extra="vectors"),
     CandidateFamily(
         "trained static",
         "static",
         False,
-        NEURAL_MODULES,
+        "neural",
         TEXT_SIGNALS,
         6_000,
         {"max_pairs_per_cluster": 5},
         WEAK_SIGNALS,
     ),
-    CandidateFamily("distil", DISTIL, True, ("tokenizers", "wordllama")),
-    CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 60),
-    CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 40),
-    CandidateFamily("scqa", "scqa", False, NEURAL_MODULES, ("question_answer",), 100),
-    CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
-    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("tokenizers",)),
+    CandidateFamily("distil", DISTIL, True, "vectors"),
+    CandidateFamily("bow_cnn", "bow_cnn", False, "neural", DUPLICATE_SIGNALS, 60),
+    CandidateFamily("cnn", "cnn", False, "neural", DUPLICATE_SIGNALS, 40),
+    CandidateFamily("scqa", "scqa", False, "neural", ("question_answer",), 100),
+    CandidateFamily("siamese_lstm", "siamese_lstm", False, "neural", ("question_answer",), 100),
+    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, extra="encoder"),
 )
 """The families from the simplest to the most complex. A new family is one entry here."""
 
 
 def missing_module(family: CandidateFamily) -> str | None:
-    """Return the first module that a family needs and that is not installed; None if none is missing."""
-    return next((name for name in family.required_modules if importlib.util.find_spec(name) is None), None)
+    """Return the first module of a family's extra that is not installed; None if none is missing."""
+    modules = EXTRA_MODULES.get(family.extra, ())
+    return next((name for name in modules if importlib.util.find_spec(name) is None), None)
 
 
 def incumbent_candidate(trial: Trial) -> Candidate:

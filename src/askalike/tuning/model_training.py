@@ -14,7 +14,7 @@ from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
-from askalike.labels.splits import LABEL_SIGNALS
+from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
 from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER

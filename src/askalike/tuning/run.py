@@ -18,7 +18,7 @@ from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, Rank
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
-from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
+from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
@@ -55,7 +55,11 @@ class TuningResult:
     uncalibrated_reason: str | None
     spent_s: float
 
+    def __repr__(self) -> str:
+        return f"TuningResult({self.verdict.sentence!r}, {len(self.candidate_results)} candidates)"
 
+
+@takes_archive
 def tune_archive(
     archive: Archive,
     *,
@@ -71,7 +75,8 @@ def tune_archive(
 ) -> TuningResult:
     """Find the best ranker for an archive, activate it and calibrate it.
 
-    encoder: folder or package of a pre-trained encoder, both a candidate and a teacher; by default the archive's own.
+    archive: or its directory. encoder: folder or package of a pre-trained encoder, both a candidate and a teacher; by
+    default the archive's own.
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings of all rankers.
     on_event: called with the task, the result of each candidate, and each skipped one. log: called before long work
     that the budget does not limit. The same call resumes an interrupted one, with a new budget, within which it also

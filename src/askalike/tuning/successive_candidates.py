@@ -7,8 +7,8 @@ from itertools import count, islice
 
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.values import format_duration
-from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
+from askalike.labels.partitions import nested_folds
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
     FAMILIES,
@@ -201,7 +201,7 @@ class SuccessiveCandidates:
         if family.needs_teacher and not self.teacher:
             return "no pre-trained encoder; name one with --encoder"
         if module := missing_module(family):
-            return f"{module} is not installed"
+            return f"{module} is not installed: pip install 'askalike[{family.extra}]'"
         if self._is_over():
             return _no_time_reason(0.0, 0.0)
         if reason := family.recipe and self.trainer.untrainable_reason(family):

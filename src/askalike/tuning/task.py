@@ -1,136 +1,17 @@
-"""Pseudo-queries: queries made from an archive's own texts and links, for choosing a ranker without labels."""
+"""The task of a tuning run: the queries to choose a ranker on, and those to measure it on."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Qrels, Question, Split
+from askalike.core.types import Split
 from askalike.core.values import format_count
 from askalike.labels import partitions
-from askalike.labels.splits import load_split, sample_queries, type_titles, uncut_splits
-from askalike.store import Archive, content_hash, imported_splits, sample_questions, shuffle_names
+from askalike.labels.splits import load_split, sample_queries, uncut_splits
+from askalike.store import Archive, content_hash, imported_splits
 from askalike.store.labels import delete_partition
-from askalike.text.clean import plain_text
-from askalike.text.passages import split_sentences
-
-MAX_SAMPLED = 5_000
-"""Maximum number of questions that queries are made from."""
-MAX_QUERIES = 1_000
-MIN_QUERIES = 40
-ANSWER_WORDS = 25
-"""Number of first words of an answer that form a query."""
-MIN_WORDS = 4
-"""Minimum number of words of a text that makes a query."""
-KEPT_TITLE_SHARE = 0.6
-"""The share of a title's words kept in a query made from it."""
-Pairs = Iterator[tuple[str, Question]]
-
-
-@dataclass(frozen=True, slots=True)
-class PseudoQuerySource:
-    """A way to make queries: pairs of the id of the relevant question and the query.
-
-    fixed: settings of every ranker while it is tried on these queries.
-    """
-
-    name: str
-    make: Callable[[Archive, Sequence[Question], int], Pairs]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class PseudoQueries:
-    """The queries of a source: half of them for choosing, half for measuring. fixed: see PseudoQuerySource."""
-
-    name: str
-    dev: Split
-    test: Split
-    fixed: Mapping[str, Any]
-
-
-def make_pseudo_queries(archive: Archive, seed: int = 0) -> Iterator[PseudoQueries]:
-    """Yield the queries of each source for which the archive has enough texts, in the order of SOURCES."""
-    questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
-    for source in SOURCES:
-        queries: dict[str, Question] = {}
-        relevant: dict[str, dict[str, int]] = defaultdict(dict)
-        for id, query in source.make(archive, questions, seed):
-            queries[query.id] = query
-            relevant[query.id][id] = 1
-        drawn = shuffle_names(queries, seed)[:MAX_QUERIES]
-        if len(drawn) >= MIN_QUERIES:
-            half = len(drawn) // 2
-            dev, test = (_make_split(ids, queries, relevant) for ids in (drawn[:half], drawn[half:]))
-            yield PseudoQueries(source.name, dev, test, source.fixed)
-
-
-def _queries_from_related_links(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield each question that is linked to another one as related, with that one's id."""
-    links = list(archive.view().links("related"))
-    linking = archive.view().get_questions({link.source for link in links})
-    for link in links:
-        if link.source in linking:
-            yield link.target, linking[link.source]
-
-
-def _queries_from_answers(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the id of a question with the first words of its first answer, unless they are repeated elsewhere."""
-    answers = archive.view().get_answers_to(q.id for q in questions)
-    firsts = [(id, own[0]) for id, own in answers.items() if own]
-    texts = {id: " ".join(plain_text(a.body, a.markup).split()[:ANSWER_WORDS]) for id, a in firsts}
-    counts = Counter(texts.values())
-    for question in questions:
-        text = texts.get(question.id, "")
-        if counts[text] == 1 and len(text.split()) >= MIN_WORDS:
-            yield question.id, _make_query(question, text)
-
-
-def _queries_from_titles(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the title of each question that has a body as the body of a query, for rankers that search only bodies."""
-    for question in questions:
-        if question.title.strip() and question.body.strip():
-            yield question.id, Question(_query_id(question), "", question.title, language=question.language)
-
-
-def _queries_from_first_sentences(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the first sentence of each body, if it is not the title."""
-    for question in questions:
-        sentences = split_sentences(plain_text(question.body, question.markup))
-        text = sentences[0] if sentences else ""
-        if len(text.split()) >= MIN_WORDS and text.strip() != question.title.strip():
-            yield question.id, _make_query(question, text)
-
-
-def _queries_from_unfinished_titles(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the first words of each title of four words or more, as the split `known@60`."""
-    titles = {q.id: _make_query(q, q.title) for q in questions if len(q.title.split()) >= MIN_WORDS}
-    yield from type_titles(Split(titles, {}), KEPT_TITLE_SHARE).queries.items()
-
-
-# Those that always agreed with labels come first; see experiments/log/2026-11.md.
-SOURCES = (
-    PseudoQuerySource("an answer's first words → its question", _queries_from_answers),
-    PseudoQuerySource("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
-    PseudoQuerySource("a question → one that it is linked to as related", _queries_from_related_links),
-    PseudoQuerySource("a title → its body", _queries_from_titles, {"fields": "body"}),
-    PseudoQuerySource("the first words of a title → its question", _queries_from_unfinished_titles),
-)
-
-
-def _make_query(question: Question, text: str) -> Question:
-    return Question(_query_id(question), text, language=question.language)
-
-
-def _query_id(question: Question) -> str:
-    """Return a new id for a query, as a query never finds the question with its own id."""
-    return f"{question.id} proxy"
-
-
-def _make_split(ids: Sequence[str], queries: Mapping[str, Question], relevant: Qrels) -> Split:
-    return Split({id: queries[id] for id in ids}, {id: relevant[id] for id in ids})
-
+from askalike.tuning.pseudo_queries import MIN_QUERIES, make_pseudo_queries
 
 MIN_UNNESTED = 500
 """With fewer labelled queries, all of them are used to choose and to measure, in nested folds."""

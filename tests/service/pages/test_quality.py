@@ -49,6 +49,16 @@ def test_the_advice_is_what_the_archive_needs_most(tmp_path: Path) -> None:
         assert advise(archive, "hybrid", True, None) is None
 
 
+def test_a_small_archive_names_no_threshold_of_nothing(tmp_path: Path, serve) -> None:
+    with Archive.create(tmp_path / "riverside") as archive:
+        archive.upsert([Question("1", "The printer does not print"), Question("2", "I cannot log in")])
+    served = serve(tmp_path / "riverside", options=("--ranker", "lm_jelinek_mercer", "--set", "propose=0"))
+    served.get("/a/riverside?title=printer")
+    page = served.get("/a/riverside/quality").body.decode()
+    assert "more similar than off-topic questions usually are" in page
+    assert "at least about" not in page
+
+
 def test_words_alone_are_told_of_an_encoder_at_hand(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.rankers.default_name", lambda: "hybrid")
     with Archive.open(example) as archive:

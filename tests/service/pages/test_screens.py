@@ -129,3 +129,10 @@ def test_a_long_question_folds_on_a_phone_and_what_is_similar_stays_at_hand(
     page.set_viewport_size({"width": 1200, "height": 800})
     assert prose.bounding_box()["height"] > 4_000
     assert page.get_by_role("navigation", name="On this page").is_hidden()
+
+
+def test_menu_and_verdict_are_one_line_each_on_a_narrow_phone(visit: Callable[..., Any]) -> None:
+    page = visit("/a/riverside?title=my+bicycle+was+stolen", viewport={"width": 360, "height": 740})
+    for links in (page.locator("header nav li a"), page.locator(".item").first.locator(".verdict button")):
+        tops = {round(box["y"]) for box in (one.bounding_box() for one in links.all())}
+        assert len(tops) == 1

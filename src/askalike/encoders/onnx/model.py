@@ -31,7 +31,7 @@ from askalike.encoders.onnx.modules import (
     read_step,
 )
 from askalike.encoders.onnx.weights import WEIGHT_FILES, Bits, map_tensors, to_float32
-from askalike.text.vocabulary import open_tokenizer
+from askalike.text.subwords import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
 """Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""

@@ -13,7 +13,7 @@ from askalike.encoders.onnx.compiled_layers import BuiltLayers
 from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
 from askalike.encoders.onnx.modules import Array, read_json
 from askalike.encoders.onnx.weights import Bits, Tensor, map_tensors, to_float32
-from askalike.text.vocabulary import open_tokenizer
+from askalike.text.subwords import open_tokenizer
 
 BATCH = 32
 HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -34,7 +34,7 @@ class OnnxPairModel:
     Raises InputError for a folder that cannot be run, SettingsError if packages are missing.
     """
 
-    def __init__(self, folder: Path, bits: Bits = 8) -> None:
+    def __init__(self, folder: Path, bits: Bits) -> None:
         config, tensors = read_json(folder / "config.json"), map_tensors(folder)
         transformer = Transformer(config, tensors, folder)
         kind = str(config.get("model_type"))

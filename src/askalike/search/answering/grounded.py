@@ -89,7 +89,7 @@ class ChatEndpoint:
             raise EndpointError(f"{address}: the answer is not a chat completion; expected OpenAI's format") from None
         if not isinstance(text, str):
             raise EndpointError(f"{address}: the answer has no text")
-        return text if complete else _without_last_line(text)
+        return text if complete else _drop_unfinished_sentence(text)
 
 
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
@@ -99,8 +99,8 @@ def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAUL
     return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
 
 
-def _without_last_line(text: str) -> str:
-    """Return a truncated text without its incomplete last sentence."""
+def _drop_unfinished_sentence(text: str) -> str:
+    """Return a truncated text without its unfinished last sentence."""
     end = max(text.rfind(sign) for sign in ".!?]\n")
     return text[: end + 1]
 

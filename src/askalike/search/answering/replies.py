@@ -88,13 +88,13 @@ def writer_folders(archive: Path) -> list[Path]:
 
 def find_writer(archive: Path, name: str | None = None) -> Path:
     """Return the folder of the writing model with that name, or of the only one. Raises SettingsError or InputError."""
-    there = writer_folders(archive)
+    writers = writer_folders(archive)
     if name is not None:
-        there = [folder for folder in there if folder.name == name]
-    if len(there) == 1:
-        return there[0]
-    if there:
-        names = " or ".join(folder.name for folder in there)
+        writers = [folder for folder in writers if folder.name == name]
+    if len(writers) == 1:
+        return writers[0]
+    if writers:
+        names = " or ".join(folder.name for folder in writers)
         raise SettingsError(f"{archive}: several models write answers; choose one: --model {names}")
     what = "no model of this archive can write answers" if name is None else f"no model {name!r} that can write answers"
     raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")

@@ -66,7 +66,7 @@ def current_language() -> str:
     return _current.get()
 
 
-def choose_language(request: Request, archive_language: str | None = None) -> str:
+def choose_language(request: Request, archive_language: str | None) -> str:
     """Return the language that a reader chose, else the first that their browser asks for, else the archive's."""
     if (chosen := request.cookies.get(COOKIE, "")) in LANGUAGES:
         return chosen

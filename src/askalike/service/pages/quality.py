@@ -29,7 +29,8 @@ from askalike.service.pages.languages import (
 from askalike.service.pages.rendering import render_page
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.deployments import EncodingProgress, get_archive_encoder, read_encoding, serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
+from askalike.store.encoding_progress import EncodingProgress, read_encoding
 from askalike.store.labels import count_labelled
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 

@@ -16,16 +16,17 @@ from pydantic import BaseModel, Field
 from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
-from askalike.service.actions import MAX_ANSWERS, QuestionDetails, ShortText, Text, load_question
+from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.callers import caller_id, request_state
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
+from askalike.service.schema import ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
-from askalike.store.writer import Revision, get_revisions
+from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
 router = APIRouter()

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from math import ceil
 
 from askalike.core import registry
@@ -67,7 +67,7 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     )
 
 
-def matched_words(explanation: Explanation | None, language: str | None = None) -> frozenset[str]:
+def matched_words(explanation: Explanation | None, language: str | None) -> frozenset[str]:
     """Return the words of a document that matched, as written in it, case-folded.
 
     Function words of the document's language (of all languages if it is not known) are left out if others matched.
@@ -83,7 +83,7 @@ def _drop_function_words(words: frozenset[str], language: str | None) -> frozens
     return words - function_words(language) or words
 
 
-@cache
+@lru_cache(1024)
 def function_words(language: str | None) -> frozenset[str]:
     """Return the function words of a language; of all languages if it is not known."""
     return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))

@@ -14,9 +14,9 @@ from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import Calibrator, calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
+from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess
-from askalike.service.served_archive import is_indexed, is_present, resolve_ranker
 from askalike.service.settings import ServiceSettings
 from askalike.service.sharing import open_loads
 from askalike.store import Archive, ServedRanker, get_served_ranker

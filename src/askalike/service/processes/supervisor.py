@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
+from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.network import base_url, listen
@@ -53,11 +54,17 @@ class SupervisedProcess:
         self.process.begin()
 
 
-def supervise(settings: ServiceSettings, announce: Callable[[str], None] = announce_address) -> None:
+def supervise(
+    settings: ServiceSettings | str | Path, announce: Callable[[str], None] = announce_address, **values: Any
+) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
-    Raises SettingsError if it cannot listen at the address, ArchiveError if no archive can be served.
+    settings: or the directory of the one archive, with the other settings as `values`: `serve("riverside", port=8081)`.
+    Raises SettingsError for an invalid setting, or if it cannot listen at the address, ArchiveError if no archive can
+    be served.
     """
+    if not isinstance(settings, ServiceSettings):
+        settings = validate_settings(ServiceSettings, {"archives": (settings,), **values}, "serve")
     start_log()
     faults = _check_archives(settings)
     settings = settings.without_archives(faults)

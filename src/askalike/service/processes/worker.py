@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
+from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
 from askalike.service.processes.protocol import TimedHttpProtocol
-from askalike.service.served_archive import ServedEngine
 from askalike.service.settings import ServiceSettings
 from askalike.service.sharing import PeerRouter, RateLimiter, WorkerSlot
 

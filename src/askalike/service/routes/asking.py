@@ -13,7 +13,7 @@ from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
-from askalike.service.actions import AnswerRecord, record_feedback, search_similar
+from askalike.service.actions import record_feedback, search_similar
 from askalike.service.callers import (
     AppState,
     GuardedRoute,
@@ -24,7 +24,7 @@ from askalike.service.callers import (
     may_count,
     request_state,
 )
-from askalike.service.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
+from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.service.telemetry import PASSED_ON
 from askalike.store.query_log import LoggedQuery, log_query

@@ -13,7 +13,8 @@ from prometheus_client.registry import Collector
 from pydantic import BaseModel
 
 from askalike.service.callers import Credentials, app_state
-from askalike.service.served_archive import IndexStatus, ServedArchive
+from askalike.service.engine_state import IndexStatus
+from askalike.service.served_archive import ServedArchive
 from askalike.store.keys import verify_key
 
 GAUGES = {

@@ -7,21 +7,21 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from askalike.core.types import DocumentKind
-from askalike.service import actions
-from askalike.service.actions import (
-    MAX_ANSWERS,
-    MAX_LINKS,
+from askalike.service.actions import MAX_ANSWERS, MAX_LINKS, commit, load_question
+from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
+from askalike.service.schema import (
+    AnswerFields,
     AnswerRecord,
     CommitResponse,
+    Id,
     LinkFields,
     NewLink,
+    QuestionFields,
+    QuestionRecord,
     RecordBatch,
-    commit,
-    load_question,
+    StoredQuestion,
 )
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
-from askalike.service.schema import Id
-from askalike.store import editing, writer
+from askalike.store import editing, revisions
 
 ROUTERS = questions, answers, links = [
     APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
@@ -71,7 +71,7 @@ class LinksResponse(BaseModel):
 
 @questions.post("/questions:batch", summary="Add or replace many questions", responses=CREATED_RESPONSES)
 async def post_questions(
-    archive: WritableArchive, request: Request, batch: RecordBatch[actions.QuestionRecord], response: Response
+    archive: WritableArchive, request: Request, batch: RecordBatch[QuestionRecord], response: Response
 ) -> CommitResponse:
     """Add or replace many questions: all of them, or none after an error. Search finds them within a second."""
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
@@ -81,7 +81,7 @@ class _PutQuestionRoute(GuardedRoute):
     """Reads the JSON of a question itself, as a site may write many a second. FastAPI describes what is not valid."""
 
     async def respond(self, request: Request) -> Response | None:
-        archive, question = request_state(request).archive, await self.read_json(request, actions.QuestionFields)
+        archive, question = request_state(request).archive, await self.read_json(request, QuestionFields)
         try:
             id = ID_ADAPTER.validate_python(request.path_params["id"])
         except ValidationError:
@@ -94,7 +94,7 @@ class _PutQuestionRoute(GuardedRoute):
 
 
 async def put_question(
-    archive: WritableArchive, request: Request, id: QuestionId, question: actions.QuestionFields, response: Response
+    archive: WritableArchive, request: Request, id: QuestionId, question: QuestionFields, response: Response
 ) -> CommitResponse:
     """Add or replace a question. Search finds it within a second."""
     return await commit(archive, request, [question.to_question(id)], response)
@@ -111,10 +111,10 @@ questions.add_api_route(
 
 
 @questions.get("/questions/{id:path}", summary="Read a question")
-async def get_question(archive: ReadableArchive, id: QuestionId) -> actions.StoredQuestion:
+async def get_question(archive: ReadableArchive, id: QuestionId) -> StoredQuestion:
     """Return a question with its first 100 answers and 1,000 links; `answers` and `links` return the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
-    return actions.StoredQuestion.model_construct(
+    return StoredQuestion.model_construct(
         None,
         **asdict(stored.question),
         imported_from=stored.source,
@@ -126,7 +126,7 @@ async def get_question(archive: ReadableArchive, id: QuestionId) -> actions.Stor
 @questions.get("/revisions", summary="Read the history of a question")
 async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
-    found = await archive.run_on_store(lambda store: writer.get_revisions(store, question))
+    found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
     return RevisionsResponse(revisions=[RevisionResponse.model_validate(each, from_attributes=True) for each in found])
 
 
@@ -147,7 +147,7 @@ async def post_answers(
 
 @answers.put("/answers/{id:path}", summary="Add or replace an answer", responses=CREATED_RESPONSES)
 async def put_answer(
-    archive: WritableArchive, request: Request, id: AnswerId, answer: actions.AnswerFields, response: Response
+    archive: WritableArchive, request: Request, id: AnswerId, answer: AnswerFields, response: Response
 ) -> CommitResponse:
     """Add or replace an answer. Its question must exist."""
     return await commit(archive, request, [answer.to_answer(id)], response)

@@ -26,8 +26,8 @@ from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
+from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.text.tokens import Tokens, TokenTable, as_array, number_distinct
-from askalike.text.vocabulary import Bpe, find_packaged_vectors
 from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"

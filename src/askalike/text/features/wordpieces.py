@@ -13,7 +13,7 @@ from askalike.core.iteration import chunks
 from askalike.core.model_folders import find_model
 from askalike.text.clean import plain_fields, plain_text
 from askalike.text.features import RaggedArray, Text
-from askalike.text.vocabulary import open_tokenizer
+from askalike.text.subwords import open_tokenizer
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000

@@ -1,0 +1,97 @@
+"""Subwords of single words, by a pre-trained model's tokenizer, and the packaged vectors of subwords.
+
+A text is split at white space, and each distinct word is encoded once. With a Llama-style vocabulary, where a word's
+first subword begins with "▁" and none spans two words, these are exactly the tokenizer's subwords of the whole text. A
+word of more than MAX_WORD_PART characters is split.
+"""
+
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.lazy import lazy_property
+
+WORD_START = "▁"
+MAX_WORD_PART = 64
+VECTORS_PACKAGE = "wordllama"
+"""The package with the vectors: two files of WordLlama's wheel (MIT; extra `vectors`), read unchanged."""
+VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
+
+
+class Bpe:
+    """Byte-pair encoding (Sennrich et al. 2016) of single words, by a `tokenizer.json` with byte fallback."""
+
+    def __init__(self, path: Path) -> None:
+        """path: the file, which is opened on first use."""
+        self._path = path
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Bpe":
+        """Open a `tokenizer.json`. Raises InputError for other types, SettingsError without the package tokenizers."""
+        bpe = cls(path)
+        if not getattr(bpe._model, "byte_fallback", False):
+            kind = type(bpe._model).__name__
+            raise InputError(f"{path}: a {kind} tokenizer; expected BPE with bytes for unknown characters")
+        return bpe
+
+    @lazy_property
+    def _tokenizer(self) -> Any:
+        return _read_tokenizer(self._path, self._path.stat().st_mtime_ns)
+
+    @lazy_property
+    def _model(self) -> Any:
+        return self._tokenizer.model
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size(with_added_tokens=False))
+
+    @property
+    def subwords(self) -> list[str]:
+        """The subwords by their ids."""
+        vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=False)
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
+    def encode(self, word: str) -> list[int]:
+        """Return the ids of a word's subwords. Lone surrogates, which no plain text has, become question marks."""
+        if len(word) < MAX_WORD_PART and word.isascii():
+            return [token.id for token in self._model.tokenize(WORD_START + word)]
+        word = word.encode(errors="replace").decode()
+        parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
+        parts[:1] = [WORD_START + part for part in parts[:1]]
+        return [token.id for part in parts for token in self._model.tokenize(part)]
+
+
+@lru_cache(2)
+def _read_tokenizer(path: Path, modified_ns: int) -> Any:
+    """Open a tokenizer for vectors of subwords, once for a file as it is."""
+    return open_tokenizer(path, extra="vectors")
+
+
+def open_tokenizer(path: Path, extra: str) -> Any:
+    """Open a `tokenizer.json` with the package `tokenizers`.
+
+    Raises SettingsError, naming the extra, if the package is not installed, and InputError for an invalid file.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise SettingsError(f"tokenizers is not installed: pip install 'askalike[{extra}]'") from None
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises nothing more specific
+        problem = f"not a valid tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
+        raise InputError(f"{path}: {problem}") from None
+
+
+def find_packaged_vectors() -> tuple[Path, Path]:
+    """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError if they are missing."""
+    spec = importlib.util.find_spec(VECTORS_PACKAGE)
+    if spec is None or not spec.origin:
+        raise SettingsError(NOT_INSTALLED)
+    weights, tokenizer = (Path(spec.origin).parent / file for file in VECTOR_FILES)
+    if not (weights.exists() and tokenizer.exists()):
+        raise SettingsError(f"{NOT_INSTALLED} (the installed {VECTORS_PACKAGE} does not carry them)")
+    return weights, tokenizer
