@@ -104,13 +104,16 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     function = cast(types.FunctionType, inlined()(formula))
     names = [f"a{n}" for n in range(_parameter_count(function))]
     items = ", ".join([*(f"{name}[i]" for name in names[:2]), *(f"b{name}" for name in names[2:])])
-    source = (
-        f"def loop(out: Row, ends: Ends, {', '.join(f'{name}: Row' for name in names)}) -> None:\n"
-        "    start = 0\n    for row in range(len(ends)):\n"
-        f"{''.join(f'        b{name} = {name}[row]{chr(10)}' for name in names[2:])}"
-        f"        for i in range(start, ends[row]):\n            out[i] = formula({items})\n        start = ends[row]\n"
-    )
-    scope = {"Row": NDArray[np.float64], "Ends": NDArray[np.int64], "formula": function}
+    source = "\n".join((
+        f"def loop(out: Row, ends: Ends, {', '.join(f'{name}: Row' for name in names)}) -> None:",
+        "    start = 0",
+        "    for row in range(len(ends)):",
+        *(f"        b{name} = {name}[row]" for name in names[2:]),
+        "        for i in range(start, ends[row]):",
+        f"            out[i] = formula({items})",
+        "        start = ends[row]",
+    ))  # fmt: skip
+    scope: dict[str, Any] = {"Row": NDArray[np.float64], "Ends": NDArray[np.int64], "formula": function}
     scope["__file__"] = function.__globals__["__file__"]
     # numba's own cache tells functions apart by the file and the qualified name, as their byte code is the same.
     exec(compile(source, scope["__file__"], "exec"), scope)
@@ -119,12 +122,13 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
-        repeated = [argument for argument in arguments if isinstance(argument, Repeated)]
-        if repeated:
-            varying, ends, size = arguments[:2], repeated[0].ends, len(arguments[0])
-            fixed = [one.values if isinstance(one, Repeated) else np.full(len(ends), one, np.float64) for one in arguments[2:]]
-            native(out := np.empty(size), ends, *varying, *fixed)
+        if (ends := _find_ends(arguments)) is not None:
+            rows = (
+                one.values if isinstance(one, Repeated) else np.full(len(ends), one, float) for one in arguments[2:]
+            )
+            native(out := np.empty(len(arguments[0])), ends, *arguments[:2], *rows)
             return out
+        arguments = tuple(np.asarray(one) if isinstance(one, Repeated) else one for one in arguments)
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
         if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
             arguments = np.broadcast_arrays(*arguments)
@@ -137,6 +141,15 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
         return out
 
     return update_wrapper(apply, formula)
+
+
+def _find_ends(arguments: Sequence[Any]) -> NDArray[np.int64] | None:
+    """Return the ends of Repeated arguments of a formula, if only the first two have a value for each element."""
+    ends = next((one.ends for one in arguments[2:] if isinstance(one, Repeated)), None)
+    if ends is None or any(isinstance(one, np.ndarray) for one in arguments[2:]):
+        return None
+    are_rows = all(isinstance(one, np.ndarray) and one.shape == (ends[-1],) for one in arguments[:2])
+    return ends if are_rows else None
 
 
 class CompiledFunction(Generic[P, ReturnT]):

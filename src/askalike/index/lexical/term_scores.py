@@ -97,7 +97,7 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Fi
 
 def _bound_texts(ttf: Floats, max_length: int) -> tuple[Floats, Floats]:
     """Return the frequencies, (terms, lengths), and the lengths that terms' maximum scores are sought among."""
-    lengths = 2.0 ** np.arange(max_length.bit_length() + 1)
+    lengths: Floats = 2.0 ** np.arange(max_length.bit_length() + 1, dtype=np.float64)
     return np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0)), lengths
 
 
@@ -221,24 +221,24 @@ class TermScores:
             own[held] = np.minimum(starts[ids[held] + 1] - starts[ids[held]], len(live.segment.code_tf))
         return sizes
 
-    def _append_tables(
-        self, numbers: NDArray[np.int64], sizes: NDArray[np.int64], statistics: FieldStatistics
-    ) -> None:
+    def _append_tables(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64], statistics: FieldStatistics) -> None:
         """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
         if not len(numbers):
             return
         terms, count = self.terms, len(numbers)
-        df, ttf = terms.df[numbers], terms.ttf[numbers]
-        segment_ids = terms.segment_ids.take(numbers, axis=1)
+        ttf, segment_ids = terms.ttf[numbers], terms.segment_ids.take(numbers, axis=1)
         tf_of_bounds, lengths = _bound_texts(ttf, statistics.max_length)
         ends = np.cumsum(np.append(np.full(count, len(lengths)), sizes))
         columns, first = np.empty((2, ends[-1])), tf_of_bounds.size
-        columns[0, :first], columns[1, :first] = tf_of_bounds.ravel(), np.tile(lengths, count)
+        columns[0, :first] = tf_of_bounds.ravel()
+        columns[1, :first].reshape(tf_of_bounds.shape)[:] = lengths
         for at, live in enumerate(terms.segments):
             lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
             _write_texts(*lists, segment_ids[at], ends[(at + 1) * count - 1 :], columns[0], columns[1])
-        of_lists = (Repeated(np.tile(values, 1 + len(sizes)), ends) for values in (df, ttf))
-        scores = self._similarity.score(*columns, *of_lists, statistics.collection)
+        df_of_rows, ttf_of_rows = (
+            Repeated(np.concatenate([values] * (1 + len(sizes))), ends) for values in (terms.df[numbers], ttf)
+        )
+        scores = self._similarity.score(columns[0], columns[1], df_of_rows, ttf_of_rows, statistics.collection)
         bounds = self.bounds[numbers] = scores[:first].reshape(tf_of_bounds.shape).max(axis=1)
         _store_scores(scores, ends, bounds, self._entries[self.size :])
         begins = ends[count - 1 : -1].reshape(sizes.shape) + (self.size - first)
