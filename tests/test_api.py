@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -172,6 +173,8 @@ def test_what_takes_an_archive_takes_its_directory(desk, tmp_path):
     assert evaluation.as_dict() == same.as_dict()
     proposals = askalike.dedupe(desk, "bm25", tmp_path / "clusters.csv").proposals
     assert [{question.id for question in each.members} for each in proposals] == [{"0", "2"}]
+    assert askalike.compute_statistics(archive=desk).summary.questions == 3
+    assert str(inspect.signature(askalike.tune)).startswith("(archive: askalike.store.archive.Archive | str | pathlib")
     with pytest.raises(askalike.ArchiveError, match="nothing-here: not an archive"):
         askalike.tune("nothing-here")
     with askalike.load(desk) as engine, pytest.raises(askalike.InputError, match="calibrate: .* got LocalEngine"):
@@ -239,5 +242,6 @@ def test_what_is_returned_shows_itself_in_a_notebook(desk):
 
 def test_a_service_is_started_from_a_directory(desk):
     pytest.importorskip("uvicorn", reason="needs the extra `service`")
-    with pytest.raises(askalike.SettingsError, match="serve: port=99999: expected 65535 or less"):
-        askalike.serve(desk, port=99999)
+    for archives in (desk, [desk]):
+        with pytest.raises(askalike.SettingsError, match="^serve: port=99999: expected 65535 or less$"):
+            askalike.serve(archives, port=99999)

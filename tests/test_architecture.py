@@ -174,6 +174,35 @@ def test_underscored_modules_are_private_to_their_folder():
     assert n_checked > 100
 
 
+def test_scripts_import_what_exists():
+    """Most of them are run by hand, so that nobody would notice a name that has moved."""
+    root, n_checked = SOURCE.parents[1], 0
+    folders = ("benchmarks", "deploy", "examples", "experiments", "tools")
+    for script in (script for folder in folders for script in (root / folder).rglob("*.py")):
+        for node in ast.walk(parsed(script)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("askalike."):
+                missing = {alias.name for alias in node.names} - names_in(str(node.module))
+                assert not missing, f"{script.relative_to(root)}: {node.module} has no {', '.join(missing)}"
+                n_checked += 1
+    assert n_checked > 100
+
+
+@cache
+def names_in(module: str) -> set[str]:
+    """The names that a module of askalike defines or imports, and the modules in a package; none if it is missing."""
+    place = SOURCE.joinpath(*module.split(".")[1:])
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    names = {inner.stem for inner in place.glob("*")}
+    for node in parsed(file).body if file.exists() else ():
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        else:
+            names |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+    return names
+
+
 def test_no_class_name_is_used_twice():
     places: dict[str, list[str]] = {}
     for file in FILES:

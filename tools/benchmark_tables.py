@@ -59,7 +59,8 @@ def measured_table(head: Sequence[str], lines: Sequence[tuple[Row, Sequence[str]
 
 def _origin(row: Row) -> str:
     versions = "".join(f", {name} {number}" for name, number in row.get("versions", {}).items())
-    return f"commit `{row['commit']}`, {row['hardware']}{versions}"
+    note = f"; {row['note']}" if "note" in row else ""
+    return f"commit `{row['commit']}`, {row['hardware']}{versions}{note}"
 
 
 def lucene_section(rows: Sequence[Row]) -> Section:

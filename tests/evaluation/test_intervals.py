@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.evaluation import intervals as resampling
+from askalike.evaluation import intervals
 from askalike.evaluation.intervals import (
     BinomialProportion,
     bootstrap_means,
@@ -61,7 +61,7 @@ def test_bootstrap_means_have_the_mean_and_standard_error_of_the_sample() -> Non
 
 
 def test_chunks_cover_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resampling, "CHUNK_SIZE", 10)
+    monkeypatch.setattr(intervals, "CHUNK_SIZE", 10)
     values = np.arange(7.0)[:, None]
     assert bootstrap_means(values, 25, seed=0).shape == (25, 1)
     assert sign_flip_p(np.ones((7, 1)), 25, seed=0)[0] <= 3 / 26

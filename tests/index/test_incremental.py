@@ -9,7 +9,7 @@ from brute import ALL, Brute, assert_agrees, fresh, score, search
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from askalike.index.lexical import builder as build
+from askalike.index.lexical import builder
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
@@ -149,7 +149,7 @@ asked_titles = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5), st.samp
 def test_titles_are_found_whatever_an_index_went_through(steps, layout, asked, is_split):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if is_split:
-            patch.setattr(build, "MAX_CODES", 12)
+            patch.setattr(builder, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
         found = index.searcher.find_titles([key for key, *_ in asked], [exclusion for _, *exclusion in asked])()
     assert [found.get(row, []) for row in range(len(asked))] == [titled(documents, *one) for one in asked]
@@ -161,7 +161,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
     monkeypatch, steps, layout, weighting, batch, allowed, k
 ):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
-        patch.setattr(build, "MAX_CODES", 12)
+        patch.setattr(builder, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
         fields = weights_of(layout, weighting)
         patch.undo()

@@ -7,6 +7,7 @@ import pytest
 
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.terms import edit_distance
+from askalike.index.lexical.vocabulary import NearSearch
 
 WORDS = (
     "install", "installer", "instal", "uninstall", "printer", "print", "prints", "driver", "drive", "river", "browser",
@@ -49,6 +50,11 @@ def speller(tmp_path_factory):
     return write(tmp_path_factory.mktemp("spelling") / "index", [list(enumerate(WORDS))])
 
 
+def near_terms(speller, word, max_edits, **options):
+    [found] = speller.near_each([NearSearch(word, max_edits, **options)])
+    return found
+
+
 def test_the_distance_is_that_of_the_definition():
     rng = random.Random(0)
     for one, other in zip(made_words(rng, 300), made_words(rng, 300), strict=True):
@@ -61,13 +67,13 @@ def test_near_terms_are_those_of_a_plain_scan(tmp_path, edits):
     terms = sorted(set(made_words(rng, 300)))
     speller = write(tmp_path / "index", [list(enumerate(terms))])
     for word in made_words(rng, 15):
-        near = speller.near(word, edits)
+        near = near_terms(speller, word, edits)
         assert {n.term for n in near} == {t for t in terms if plain_distance(t, word) <= edits}
         assert [n.edits for n in near] == sorted(n.edits for n in near)
-        tail = speller.near(word, edits, tail=2)
+        tail = near_terms(speller, word, edits, tail=2)
         shorter = [word[: len(word) - cut] for cut in range(3)]
         assert {n.term for n in tail} == {t for t in terms if min(plain_distance(t, s) for s in shorter) <= edits}
-        unfinished = speller.near(word, edits, open_end=True)
+        unfinished = near_terms(speller, word, edits, open_end=True)
         starts = {t: [plain_distance(t[:n], word) for n in range(1, len(t) + 1)] for t in terms}
         assert {n.term for n in unfinished} == {t for t in terms if min(starts[t]) <= edits}
         assert all(starts[n.term][n.letters - 1] == n.edits for n in unfinished)
@@ -77,19 +83,19 @@ def test_near_terms_are_those_of_a_plain_scan(tmp_path, edits):
     ("typed", "meant"), [("isntall", "install"), ("pritner", "printer"), ("бибилотека", "библиотека"), ("клюс", "ключ")]
 )
 def test_the_nearest_term_comes_first(speller, typed, meant):
-    assert speller.near(typed, 2)[0].term == meant
+    assert near_terms(speller, typed, 2)[0].term == meant
 
 
 def test_a_beginning_limits_what_is_scanned(speller):
-    assert [n.term for n in speller.near("priner", 1, beginning=3)] == ["printer"]
-    assert speller.near("rpinter", 1, beginning=3) == []
+    assert [n.term for n in near_terms(speller, "priner", 1, beginning=3)] == ["printer"]
+    assert near_terms(speller, "rpinter", 1, beginning=3) == []
 
 
 def test_more_questions_come_first(tmp_path):
     words = ["cart", "card", "card", "cat"]
     speller = write(tmp_path / "index", [list(enumerate(words))])
-    assert [n.term for n in speller.near("carf", 1)] == ["card", "cart"]
-    assert [n.term for n in speller.near("carf", 2)] == ["card", "cart", "cat"]
+    assert [n.term for n in near_terms(speller, "carf", 1)] == ["card", "cart"]
+    assert [n.term for n in near_terms(speller, "carf", 2)] == ["card", "cart", "cat"]
 
 
 def test_an_index_changed_step_by_step_spells_as_one_built_afresh(tmp_path):
@@ -101,7 +107,7 @@ def test_an_index_changed_step_by_step_spells_as_one_built_afresh(tmp_path):
     live = {word for n, word in enumerate(words) if n % 3}
     assert changed.unknown(words) == afresh.unknown(words) == set(words) - live
     for word in made_words(rng, 40, "abc"):
-        assert changed.near(word, 1) == afresh.near(word, 1)
+        assert near_terms(changed, word, 1) == near_terms(afresh, word, 1)
         assert changed.docids_of_each([word], 3) == afresh.docids_of_each([word], 3)
 
 

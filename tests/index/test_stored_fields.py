@@ -20,6 +20,7 @@ from askalike.index.lexical.builder import TermLists
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import mark_terms
+from askalike.index.lexical.vocabulary import NearSearch
 
 LAYOUT = LexicalLayout("x", field_count=2)
 WORDS = [f"w{n:02}" for n in range(30)]
@@ -67,7 +68,8 @@ def answers(searcher):
     absolute = [own.tolist() for own in searcher.match(prepared, pools).absolute]
     speller = searcher.speller
     words = speller.complete("w"), speller.complete("w1"), speller.unknown(["w01", "no"])
-    near = speller.near("w01", 1), speller.near("x02", 1, open_end=True), speller.docids_of_each(["w03"], 40)
+    searches = [NearSearch("w01", 1), NearSearch("x02", 1, open_end=True)]
+    near = speller.near_each(searches), speller.docids_of_each(["w03"], 40)
     hits = [(f.docids.tolist(), f.scores.tolist()) for f in found]
     return hits, scored, absolute, searcher.contributions(prepared, pools), words, near
 

@@ -117,7 +117,7 @@ def test_finds_what_scoring_everything_finds(kind):
 
 
 def test_a_filter_comes_before_the_ranking():
-    for similarity, share in product(ALL[:6], (0.0, 0.0002, 0.05, 0.9)):
+    for similarity, share in product(ALL[:6] if LONG else ALL[:6:3], (0.0, 0.0002, 0.05, 0.9)):
         assert_filtered_first(similarity, share)
 
 

@@ -18,7 +18,6 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from askalike.calibration.calibrate import calibrate
 from askalike.integrations.mcp import create_server
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
@@ -160,11 +159,8 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
     }  # fmt: skip
 
 
-def test_a_calibrated_archive_gives_probabilities(archive: Path, tmp_path: Path) -> None:
-    riverside(tmp_path / "riverside")
-    with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
-        calibrate(engine.archive, engine.ranker).calibration.save(tmp_path / "riverside")
-    with LocalEngine.open(tmp_path / "riverside", WORDS) as engine:
+def test_a_calibrated_archive_gives_probabilities(calibrated_riverside: Path) -> None:
+    with LocalEngine.open(calibrated_riverside, WORDS) as engine:
         server = create_server(engine)
         probable = call(server, "similar_questions", title=LOST_CARD, min_probability=0.2)["questions"]
         assert 0.2 <= probable[0]["probability"] <= 1

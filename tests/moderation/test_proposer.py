@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.moderation import pairs as duplicate_rate
 from askalike.moderation import proposer as proposer_module
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import ProbableLinker, SimilarLinker, pair_key
@@ -73,7 +72,7 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
 
 
 def test_an_estimate_of_0_does_not_silence_it(calibrated, monkeypatch):
-    monkeypatch.setattr(duplicate_rate, "estimate_prevalence", lambda probabilities, base_rate: 1e-6)
+    monkeypatch.setattr("askalike.moderation.pairs.estimate_prevalence", lambda probabilities, base_rate: 1e-6)
     proposer = create_proposer(calibrated)
     finish(proposer)
     assert proposer._scan.duplicate_rate > 0.05  # 39 duplicate links among 264 questions

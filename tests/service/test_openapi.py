@@ -13,8 +13,9 @@ from serving import Service
 import askalike
 from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
+from askalike.service.peers import PeerRouter
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import PeerRouter, RateLimiter
+from askalike.service.shared_files import RateLimiter
 from askalike.store import keys
 from random_examples import LONG
 

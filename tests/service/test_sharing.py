@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from askalike.service.sharing import PeerRouter, WorkerSlot, create_loads_file
+from askalike.service.peers import PeerRouter, WorkerSlot, create_loads_file
 from waiting import run
 
 V1 = "/v1/riverside"

@@ -35,6 +35,7 @@ HOSTILE = f'Zeppelin <img src=x onerror="{TAKE}"> </script><script>{TAKE}</scrip
 BODY = f"""<p onclick="{TAKE}">Fly <b>low</b>: https://desk.example/fly.</p><pre>if a &lt; b:
     stop()</pre><script>{TAKE}</script>"""
 WIDTHS = (320, 768, 1_200)
+CONSOLE = ("error", "warning", "info", "debug")
 FILES = Path(package.__file__).parent / "static_site" / "files"
 pytest.importorskip("wordllama", reason="needs the extra vectors")
 
@@ -86,8 +87,7 @@ def server(site: Path) -> Iterator[str]:
 @pytest.fixture
 def visit(browser: Any, site: Path, server: str) -> Iterator[Callable[..., Any]]:
     """Open a page. Afterwards: nothing on a console, and no request to anywhere but where the page came from."""
-    kinds = ("error", "warning", "info", "debug")
-    with watched_pages(browser, site.as_uri(), server, "data:", console=kinds) as open_page:
+    with watched_pages(browser, site.as_uri(), server, "data:", console=CONSOLE) as open_page:
 
         def visit_page(address: str = f"{site.as_uri()}/index.html", *, locale: str = "en", **options: Any) -> Any:
             page = open_page(address, locale=locale, **options)
@@ -95,6 +95,15 @@ def visit(browser: Any, site: Path, server: str) -> Iterator[Callable[..., Any]]
             return page
 
         yield visit_page
+
+
+@pytest.fixture(scope="module")
+def site_page(browser: Any, site: Path) -> Iterator[Any]:
+    """A page of the site that stays open, for tests that leave nothing behind but what is typed."""
+    with watched_pages(browser, site.as_uri(), "data:", console=CONSOLE) as open_page:
+        page = open_page(f"{site.as_uri()}/index.html", locale="en")
+        page.evaluate("askalikeSite.complete")
+        yield page
 
 
 def type_question(page: Any, text: str) -> list[str]:
@@ -109,57 +118,51 @@ def search(page: Any, text: str, prefix: bool = True) -> list[str]:
     return [hit["id"] for hit in found["hits"]]
 
 
-@pytest.mark.parametrize("place", ["disk", "server"])
-def test_similar_questions_appear_while_somebody_types(visit, server: str, place: str) -> None:
-    page = visit(server) if place == "server" else visit()
-    titles = type_question(page, "I lost my library ca")
+def test_similar_questions_appear_while_somebody_types(site_page) -> None:
+    titles = type_question(site_page, "I lost my library ca")
     assert "lost my library card" in titles[0]
     assert 2 <= len(titles) <= 10
-    assert page.get_by_role("status").inner_text() == f"Similar questions: {len(titles)}"
-    assert "library" in page.locator("mark").all_inner_texts()
-    assert type_question(page, "") == []
-    assert page.get_by_role("status").inner_text() == ""
+    assert site_page.get_by_role("status").inner_text() == f"Similar questions: {len(titles)}"
+    assert "library" in site_page.locator("mark").all_inner_texts()
+    assert type_question(site_page, "") == []
+    assert site_page.get_by_role("status").inner_text() == ""
 
 
 def test_the_address_holds_the_question(visit, server: str) -> None:
     page = visit(f"{server}#lost%20library%20card")
-    page.locator("#found h3").first.wait_for()
+    page.locator("#found h3", has_text="lost my library card").first.wait_for()
     assert page.get_by_role("searchbox").input_value() == "lost library card"
 
 
-def test_misspelt_words_are_corrected_and_shown(visit) -> None:
-    page = visit()
-    assert "library card" in type_question(page, "I lost my librray card")[0]
-    assert page.get_by_role("status").inner_text().endswith("Searched for: library")
+def test_misspelt_words_are_corrected_and_shown(site_page) -> None:
+    assert "library card" in type_question(site_page, "I lost my librray card")[0]
+    assert site_page.get_by_role("status").inner_text().endswith("Searched for: library")
 
 
-def test_a_rephrasing_finds_its_question(visit) -> None:
-    assert search(visit(), "dirigible rides")[0] == "j"
+def test_a_rephrasing_finds_its_question(site_page) -> None:
+    assert search(site_page, "dirigible rides")[0] == "j"
 
 
-def test_nothing_similar_is_said(visit) -> None:
-    page = visit()
-    assert type_question(page, "qqqq xxxx") == []
-    assert page.get_by_role("status").inner_text() == "No similar question"
+def test_nothing_similar_is_said(site_page) -> None:
+    assert type_question(site_page, "qqqq xxxx") == []
+    assert site_page.get_by_role("status").inner_text() == "No similar question"
 
 
-def test_it_is_silent_where_the_ranker_of_the_archive_is(visit, archive_path: Path) -> None:
-    page = visit()
+def test_it_is_silent_where_the_ranker_of_the_archive_is(site_page, archive_path: Path) -> None:
     count = "text => askalikeSite.search(text).hits.length"
     with package.load(archive_path) as engine:
         off_topic = [row.text for row in off_topic_questions(engine.archive.view())][::12]
         titles = [question.title for question in questions(engine.archive)][::8]
         for texts in (off_topic, titles):
             expected = [bool(engine.search(text, prefix=True)) for text in texts]
-            found = [page.evaluate(count, text) > 0 for text in texts]
+            found = [site_page.evaluate(count, text) > 0 for text in texts]
             assert np.mean([own == other for own, other in zip(expected, found, strict=True)]) >= 0.95
     assert all(found)
-    assert sum(page.evaluate(count, text) > 0 for text in off_topic) < len(off_topic) / 4
+    assert sum(site_page.evaluate(count, text) > 0 for text in off_topic) < len(off_topic) / 4
 
 
-def test_it_finds_what_the_ranker_of_the_archive_finds(visit, archive_path: Path) -> None:
+def test_it_finds_what_the_ranker_of_the_archive_finds(site_page, archive_path: Path) -> None:
     """Of whole and of half-typed titles; 'the same first hit' is measured on real archives in experiments/LOG.md."""
-    page = visit()
     with Archive.open(archive_path) as archive:
         view, ranker = archive.view(), rankers.create(archive=archive)
         searcher = rankers.open_current(ranker, view)
@@ -167,7 +170,7 @@ def test_it_finds_what_the_ranker_of_the_archive_finds(visit, archive_path: Path
         for typed in (titles, [title[: int(0.6 * len(title))] for title in titles]):
             queries = {str(n): Question(f" typed {n}", title) for n, title in enumerate(typed)}
             expected = [[hit.id for hit in hits] for hits in rank(searcher, queries, 10, prefix=True).values()]
-            found = [search(page, title) for title in typed]
+            found = [search(site_page, title) for title in typed]
             assert np.mean([own[:1] == other[:1] for own, other in zip(expected, found, strict=True)]) >= 0.9
             assert (
                 np.mean([len({*own} & {*other}) / len(own) for own, other in zip(expected, found, strict=True)]) >= 0.8
@@ -185,10 +188,14 @@ TEXTS = (
 
 
 def test_words_are_divided_and_stemmed_as_in_the_archive(browser: Any, tmp_path: Path) -> None:
+    """Forms that no question has are stemmed by their endings."""
+    titles = ("booking a room", "parking a car", "walking home", "books about trees", "cars for hire")
     with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(str(n), text or "-") for n, text in enumerate(TEXTS))
+        archive.upsert(Question(str(n), text or "-") for n, text in enumerate((*titles, *TEXTS)))
         archive.set_meta(language="en")
     page = open_exported(browser, tmp_path)
+    assert search(page, "walks ", False)[0] == "2"
+    assert search(page, "tree ", False)[0] == "3"
     analyzer = Analyzer(AnalyzerSettings(joined=True))
     terms = page.evaluate(
         "words => words.map((text) => askalikeSite.analyze(text).map(({ term }) => term))", list(TEXTS)
@@ -201,23 +208,6 @@ def test_words_are_divided_and_stemmed_as_in_the_archive(browser: Any, tmp_path:
         assert len(set(own)) == len(set(expected))
 
 
-def test_forms_that_no_question_has_are_stemmed_by_their_endings(browser: Any, tmp_path: Path) -> None:
-    titles = (
-        "booking a room",
-        "parking a car",
-        "walking home",
-        "books about trees",
-        "cars for hire",
-        "rooms with a view",
-    )
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(Question(str(n), title) for n, title in enumerate(titles))
-        archive.set_meta(language="en")
-    page = open_exported(browser, tmp_path)
-    assert search(page, "walks ", False)[0] == "2"
-    assert search(page, "tree ", False)[0] == "3"
-
-
 def open_exported(browser: Any, folder: Path) -> Any:
     done = askalike("export", folder / "archive", "--format", "static-site", "-o", folder / "site")
     assert done.returncode == 0, done.stderr
@@ -227,8 +217,8 @@ def open_exported(browser: Any, folder: Path) -> Any:
     return page
 
 
-def test_subwords_and_vectors_are_those_of_the_encoder(visit, archive_path: Path) -> None:
-    page, bpe = visit(), Bpe(find_packaged_vectors()[1])
+def test_subwords_and_vectors_are_those_of_the_encoder(site_page, archive_path: Path) -> None:
+    page, bpe = site_page, Bpe(find_packaged_vectors()[1])
     words = ["Ubuntu", "antidisestablishmentarianism", "naïve", "x" * 70, "foo/bar_baz.txt", "Привет", "🚲", "a", "C++"]
     assert page.evaluate("words => words.map(askalikeSite.divideWord)", words) == [bpe.encode(word) for word in words]
     with Archive.open(archive_path) as archive:
@@ -298,8 +288,8 @@ def questions(archive: Archive) -> list[Question]:
     return [question for _, question in archive.view().questions()]
 
 
-def test_hostile_texts_are_shown_and_never_run(visit) -> None:
-    page = visit()
+def test_hostile_texts_are_shown_and_never_run(site_page) -> None:
+    page = site_page
     titles = type_question(page, "zeppelin")
     assert HOSTILE in titles
     details = page.locator("#found > li", has_text="onerror").locator("details")
@@ -360,7 +350,11 @@ def test_it_is_used_by_keyboard(visit) -> None:
 LABELS = {"de-AT": "Ihre Frage", "fr": "Votre question", "ru": "Ваш вопрос", "ja": "Your question"}
 
 
-@pytest.mark.parametrize(("locale", "label"), LABELS.items(), ids=list(LABELS))
+@pytest.mark.parametrize(
+    ("locale", "label"),
+    [pytest.param(*one, marks=pytest.mark.long if one[0] in {"fr", "ru"} else ()) for one in LABELS.items()],
+    ids=list(LABELS),
+)
 def test_it_speaks_the_language_of_the_browser_if_it_knows_it(visit, locale: str, label: str) -> None:
     page = visit(locale=locale)
     assert page.get_by_role("searchbox", name=label).is_visible()
@@ -400,7 +394,7 @@ def test_the_widget_searches_in_a_page_of_another_site(browser: Any, server: str
     page.get_by_role("option", name="lost my library card").wait_for()
     page.evaluate("askalikeSite.complete")
     box.press_sequentially("rd", delay=5)
-    page.wait_for_function("document.querySelector('[role=option]').textContent.includes('lost my library card')")
+    page.wait_for_function("document.querySelector('[role=option]')?.textContent.includes('lost my library card')")
     assert options.count() == 3
     assert page.get_by_role("status").inner_text() == "Questions similaires: 3"
     assert_accessible(page)

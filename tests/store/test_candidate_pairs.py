@@ -3,7 +3,7 @@
 import pytest
 
 from askalike.core.types import Link, Question
-from askalike.store import candidate_pairs as proposals
+from askalike.store import candidate_pairs
 from askalike.store.candidate_pairs import (
     AlreadyDecidedError,
     CandidatePair,
@@ -73,7 +73,7 @@ def test_accepting_adds_a_link_and_undoing_deletes_it(archive):
     assert pending(archive) == []
     with pytest.raises(AlreadyDecidedError, match="accepted"):
         decide_proposal(archive, only.id, "reject")
-    assert proposals.latest_decision(archive, "kim") == accepted
+    assert candidate_pairs.latest_decision(archive, "kim") == accepted
     again = undo_decision(archive, only.id)
     assert (again.state, again.decided_by, duplicate_links(archive)) == ("open", None, [])
     assert pending(archive) == ["ab"]
@@ -107,9 +107,9 @@ def test_skipped_pairs_come_last_the_oldest_first(archive):
     for _ in range(2):
         decide_proposal(archive, pending_proposals(archive)[0].id, "skip", "kim")
     assert pending(archive) == ["ef", "ab", "cd"]
-    undo_decision(archive, proposals.latest_decision(archive, "kim").id)
+    undo_decision(archive, candidate_pairs.latest_decision(archive, "kim").id)
     assert pending(archive) == ["cd", "ef", "ab"]
-    assert proposals.count_by_state(archive) == {"open": 2, "accepted": 0, "rejected": 0, "skipped": 1}
+    assert candidate_pairs.count_by_state(archive) == {"open": 2, "accepted": 0, "rejected": 0, "skipped": 1}
 
 
 def test_decided_pairs_are_listed_the_latest_first(archive):
@@ -120,7 +120,7 @@ def test_decided_pairs_are_listed_the_latest_first(archive):
     assert [p.duplicate_id for p in page] == ["c"]
     assert [p.duplicate_id for p in list_proposals(archive, "rejected", 5, page[0].id)] == ["a"]
     with pytest.raises(MissingRecordError, match="no proposal 99"):
-        proposals.get_proposal(archive, 99)
+        candidate_pairs.get_proposal(archive, 99)
     with pytest.raises(MissingRecordError, match="no proposal 99"):
         decide_proposal(archive, 99, "accept")
 
@@ -137,7 +137,7 @@ def test_a_decision_that_fails_leaves_nothing_behind(archive):
 @pytest.mark.parametrize("decision", ["reject", "skip"])
 def test_pages_begin_anew_after_a_proposal_whose_decision_was_undone(archive, decision):
     add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
-    state = proposals.STATE_AFTER[decision]
+    state = candidate_pairs.STATE_AFTER[decision]
     for proposal in pending_proposals(archive, 3):
         decide_proposal(archive, proposal.id, decision)
     [seen] = list_proposals(archive, state, 1)

@@ -11,7 +11,7 @@ from askalike.core.types import Link, Question
 from askalike.core.values import now
 from askalike.labels.training_pairs import training_pairs
 from askalike.readers import import_archive
-from askalike.store import candidate_pairs as proposals
+from askalike.store import candidate_pairs
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
 from askalike.store.feedback import (
@@ -105,7 +105,7 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     give_feedback(archive, "card", "none_of_these", shown=[a, b, "nobody"])
     add_proposals(archive, [CandidatePair(a, b, 0.9, 1.0, "bm25"), CandidatePair(c, d, 0.8, 1.0, "bm25")])
     for decision in ("accept", "reject"):
-        decide_proposal(archive, proposals.pending_proposals(archive)[0].id, decision)
+        decide_proposal(archive, candidate_pairs.pending_proposals(archive)[0].id, decision)
     assert export_feedback(archive, tmp_path / "pairs.csv") == 5
     with open(tmp_path / "pairs.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

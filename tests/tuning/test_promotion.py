@@ -9,7 +9,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Link, Question
 from askalike.labels.splits import load_split
-from askalike.store import deployments as serving
+from askalike.store import deployments
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
@@ -30,7 +30,7 @@ def original(tmp_path_factory):
             body = f"topic{n} matter{n}"
             archive.upsert([Question(f"a{n}", "Please help", body), Question(f"b{n}", "One question", body)])
             archive.upsert([Link(f"b{n}", f"a{n}")])
-        serving.serve_ranker(archive, WORDS, TITLES, "a test")
+        deployments.serve_ranker(archive, WORDS, TITLES, "a test")
     return path
 
 
@@ -41,7 +41,7 @@ def archive(original, tmp_path):
 
 
 def in_service(archive):
-    return serving.get_served_ranker(archive).ranker, serving.get_served_ranker(archive).settings
+    return deployments.get_served_ranker(archive).ranker, deployments.get_served_ranker(archive).settings
 
 
 def test_a_better_ranker_is_put_into_service(archive):
@@ -49,7 +49,7 @@ def test_a_better_ranker_is_put_into_service(archive):
     assert (result.promoted, result.split, result.links, result.feedback) == (True, "duplicates", 60, 0)
     assert result.compared.difference > 0.5
     assert in_service(archive) == (WORDS, {})
-    assert serving.get_served_ranker(archive).reason == result.reason
+    assert deployments.get_served_ranker(archive).reason == result.reason
     assert result.reason.startswith(f"{WORDS}: +")
     assert result.reason.endswith("significantly better; activated")
     again = promote(archive, WORDS)

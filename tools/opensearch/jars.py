@@ -41,10 +41,10 @@ def class_path(jdk: Path) -> str:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
             _download(folder)
-        launcher = folder / "launcher"
-        if not launcher.exists() or (HERE / "Launcher.java").stat().st_mtime > launcher.stat().st_mtime:
-            _run(str(jdk / "bin" / "javac"), "-cp", f"{folder}/*", "-d", str(launcher), str(HERE / "Launcher.java"))
-            os.utime(launcher)
+        source = HERE / "Launcher.java"
+        launcher = folder / f"launcher-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
+        if not launcher.exists():
+            _run(str(jdk / "bin" / "javac"), "-cp", f"{folder}/*", "-d", str(launcher), str(source))
     return f"{launcher}:{folder}/*"
 
 

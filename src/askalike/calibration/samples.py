@@ -125,17 +125,7 @@ def draw_sample(
     SettingsError for a split that was judged only on candidates.
     """
     name = split_name or default_split(archive, ranker)
-    split = load_split(archive, name)
-    require_unlearned(ranker.learned_labels, archive, ranker.name, split)
-    if not split.has_labels:
-        raise SettingsError(
-            f"--split {name}: each title is to find its own question, none that asks the same in other words"
-        )
-    if split.candidates is not None:
-        raise SettingsError(
-            f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
-            "name a split that is judged on the whole archive"
-        )
+    split = _load_judged_split(archive, ranker, name)
     clusters = load_query_clusters(archive, name)
     ids = _draw_queries([q for q in split.queries if q in split.qrels], clusters, max_queries, max_per_cluster, seed)
     if len(ids) < MIN_QUERIES:
@@ -156,6 +146,22 @@ def draw_sample(
     return CalibrationSample(
         name, list(groups), query_clusters, list(groups.values()), has_bodies, first, later, first_wrong
     )
+
+
+def _load_judged_split(archive: Archive, ranker: Ranker, name: str) -> Split:
+    """Return a split. Raises SettingsError if its labels do not tell whether a hit of the ranker is right."""
+    split = load_split(archive, name)
+    require_unlearned(ranker.learned_labels, archive, ranker.name, split)
+    if not split.has_labels:
+        raise SettingsError(
+            f"--split {name}: each title is to find its own question, none that asks the same in other words"
+        )
+    if split.candidates is not None:
+        raise SettingsError(
+            f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
+            "name a split that is judged on the whole archive"
+        )
+    return split
 
 
 def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
-from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
+from askalike.experiments.comparing import compare_runs
 from askalike.experiments.measuring import (
     DEFAULT_MEASURES,
     describe_choice,
@@ -33,6 +33,7 @@ from askalike.experiments.measuring import (
     evaluate_ranker,
     evaluation_split,
 )
+from askalike.experiments.run_sources import declared_value, load_judgements, parse_sources
 from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
 from askalike.rankers import Ranker

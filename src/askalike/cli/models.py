@@ -100,32 +100,19 @@ def list_encoders_command(
     askalike encoder list DIR
     ```
     """
-    packages = {name: find_package(name) for name in PACKAGED_ENCODERS}
-    installed = [name for name, package in packages.items() if package.is_installed]
+    installed = [name for name in PACKAGED_ENCODERS if find_package(name).is_installed]
     trials, own = [], None
     if directory is not None:
         with Archive.open(directory) as archive:
             own = get_archive_encoder(archive)
-            added = [own.name] if own and own.name not in packages else []
+            added = [own.name] if own and own.name not in PACKAGED_ENCODERS else []
             trials = try_encoders(archive, [*installed, *added])
     if json:
-        described = {
-            name: {
-                "model": package.model, "installed": package.is_installed, "extra": package.extra,
-                "languages": package.languages, "licence": package.licence,
-                "size_mb": package.size_mb, "package": package.weights.package, "sha256": package.weights.sha256,
-            }
-            for name, package in packages.items()
-        }  # fmt: skip
+        described = {name: _package_as_dict(name) for name in PACKAGED_ENCODERS}
         print(to_json({"encoders": described, "trials": [asdict(trial) for trial in trials]}))
         return
-    table = plain_table("encoder", "languages", ">MB", "licence", "installed")
-    for name, package in packages.items():
-        languages = ", ".join(package.languages) if package.languages else "about 100"
-        have = "yes" if package.is_installed else f"no: pip install 'askalike[{package.extra}]'"
-        table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
     console = open_console(highlight=False)
-    console.print(table)
+    console.print(_package_table())
     if trials:
         console.print()
         console.print(_trial_table(trials))
@@ -137,6 +124,25 @@ def list_encoders_command(
         print_remark(f"the archive's encoder: {own.name}" if own else advice)
     elif installed:
         print_remark("what each would give an archive, and how fast: askalike encoder list DIR")
+
+
+def _package_as_dict(name: str) -> dict[str, Any]:
+    package = find_package(name)
+    return {
+        "model": package.model, "installed": package.is_installed, "extra": package.extra,
+        "languages": package.languages, "licence": package.licence,
+        "size_mb": package.size_mb, "package": package.weights.package, "sha256": package.weights.sha256,
+    }  # fmt: skip
+
+
+def _package_table() -> Table:
+    table = plain_table("encoder", "languages", ">MB", "licence", "installed")
+    for name in PACKAGED_ENCODERS:
+        package = find_package(name)
+        languages = ", ".join(package.languages) if package.languages else "about 100"
+        have = "yes" if package.is_installed else f"no: pip install 'askalike[{package.extra}]'"
+        table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
+    return table
 
 
 def _trial_table(trials: list[EncoderTrial]) -> Table:

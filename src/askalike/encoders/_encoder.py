@@ -176,11 +176,11 @@ def concatenate_parts(vectors: Vectors) -> "NDArray[np.float32] | csr_array":
         if part.metric == "cosine":
             squares = values.multiply(values) if part.is_sparse else values * values
             lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
-            inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
+            inverse = (1 / np.maximum(lengths, 1e-12)).astype(np.float32)
             values = values.multiply(inverse).tocsr() if part.is_sparse else values * inverse
         parts.append(values if part.weight == 1 else values * np.float32(np.sqrt(part.weight)))
     if any(part.is_sparse for part in vectors.parts):
         from scipy.sparse import hstack  # slow to import
 
         return hstack(parts, format="csr")
-    return np.concatenate(parts, 1)
+    return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]

@@ -100,8 +100,8 @@ def evaluate_ranker(
 ) -> Evaluation | MacroEvaluation:
     """Return a ranker's measures on a split; for an archive of several groups (CQADupStack's forums), their average.
 
-    archive: or its directory. ranker: or its name; by default the active one. split_name: see `evaluation_split`.
-    The ranker's own order counts: ties are broken before the rule is applied, as when a run is written.
+    archive: or its directory. ranker: or its name; by default the active one. split_name: by default `test`, else the
+    first. The ranker's own order counts: ties are broken before the rule is applied, as when a run is written.
     A query that is a question of the archive never finds itself. On the split `answers` and its parts, answers are
     ranked; identical ones count as one. resume: see RankingTask.fit_and_rank.
     """

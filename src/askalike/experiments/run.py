@@ -138,7 +138,8 @@ def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> d
         change = f"the archive has changed since this was begun (its data was {saved['data']}, is {current['data']})"
         raise SettingsError(f"{folder.path}: {change}; start again with --force, or choose another folder with -o")
     begun = "begun" if saved is None else "resumed"
-    folder.log(f"{begun}: {current['versions']}, commit {current['commit']}")
+    versions = ", ".join(f"{package} {version}" for package, version in current["versions"].items())
+    folder.log(f"{begun}: {versions}, commit {current['commit'] or 'unknown'}")
     return saved or current
 
 

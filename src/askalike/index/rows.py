@@ -176,9 +176,10 @@ def find_positions(docids: Array, wanted: Array) -> Array:
     """Return the position of each wanted docid among some docids in any order; −1 if it is not there."""
     if not len(docids):
         return np.full(len(wanted), -1)
-    order = np.argsort(docids, kind="stable")
-    at = order[np.searchsorted(docids, wanted, sorter=order).clip(max=len(docids) - 1)]
-    return np.where(docids[at] == wanted, at, -1)
+    order = docids.argsort(kind="stable")
+    at: Array = order[np.minimum(docids.searchsorted(wanted, sorter=order), len(docids) - 1)]
+    at[docids[at] != wanted] = -1
+    return at
 
 
 def score_missing(
@@ -188,13 +189,12 @@ def score_missing(
     if known is None:
         return list(score(docids))
     places = [find_positions(top.docids, wanted) for top, wanted in zip(known, docids, strict=True)]
-    missing = [wanted[at < 0] for wanted, at in zip(docids, places, strict=True)]
+    absent = [at < 0 for at in places]
+    missing = [wanted[own] for wanted, own in zip(docids, absent, strict=True)]
     fresh = score(missing) if any(map(len, missing)) else [np.empty(0)] * len(docids)
-    scores = []
-    for at, top, more in zip(places, known, fresh, strict=True):
-        own = np.empty(len(at))
-        own[at >= 0], own[at < 0] = top.scores[at[at >= 0]], more
-        scores.append(own)
+    scores = [np.append(top.scores, np.nan)[at] for top, at in zip(known, places, strict=True)]
+    for own, is_absent, more in zip(scores, absent, fresh, strict=True):
+        own[is_absent] = more
     return scores
 
 

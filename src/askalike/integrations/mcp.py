@@ -36,7 +36,7 @@ from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import RateLimiter, create_shared_file
+from askalike.service.shared_files import RateLimiter, create_shared_file
 from askalike.store import Archive, View
 from askalike.store.keys import has_active_key, verify_key
 from askalike.text.clean import readable_text

@@ -112,7 +112,8 @@ def learn_lookup(
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
         raise TrainingError(f"{view.path}: no texts to learn from")
-    log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
+    count = format_count(len(texts), "text")
+    log(f"the teacher encodes {count} of {len(questions):,} questions; index/encoded keeps the vectors")
     with share_vectors(teacher, view, questions, texts, log):
         targets = encode_targets(teacher, texts, MAX_DIM, log)
     log("the regression of its vectors on their n-grams")

@@ -53,6 +53,8 @@ OFF_SWITCH = "ASKALIKE_NATIVE_CACHE"
 """Environment variable: with the value `numba`, numba's own `cache=True` is used instead of files of machine code."""
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
+EXPONENT_GAP = np.float32(2.0**112)
+"""Factor for the different exponent biases of float32 and float16."""
 
 
 def inlined(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
@@ -314,3 +316,11 @@ def _c_types(kind: Any) -> list[Any]:
     if isinstance(kind, ArrayType):
         return [ctypes.c_int64]
     return [t for field in kind[1] for t in _c_types(field)] if isinstance(kind, tuple) else [_C_TYPES[kind]]
+
+
+@inlined()
+def widen(half: int) -> np.float32:
+    """Return the value of the 16 bits of a finite float16: as the bits of a float32, scaled by EXPONENT_GAP."""
+    bits = np.uint32(half)
+    moved = ((bits & np.uint32(0x7FFF)) << np.uint32(13)) | ((bits & np.uint32(0x8000)) << np.uint32(16))
+    return np.uint32(moved).view(np.float32) * EXPONENT_GAP

@@ -88,8 +88,8 @@ class FieldEncoder:
         """
         parts = queries.parts
         if len(self._fields) > 1 and not parts[0].is_sparse:
-            halves = np.split(parts[0].values, len(self._fields), axis=1)
-            parts = (VectorPart(sum(halves), "cosine"),)
+            rows = parts[0].values.reshape(parts[0].values.shape[0], len(self._fields), -1)
+            parts = (VectorPart(rows.sum(axis=1), "cosine"),)
         if any(part.is_sparse or part.metric != "cosine" or part.weight < 0 for part in parts):
             return None
         return np.asarray(concatenate_parts(Vectors(parts)), np.float32)

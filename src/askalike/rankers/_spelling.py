@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from askalike.core.types import Question
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
@@ -223,7 +224,7 @@ class SpellingCorrector:
         """Return a word that begins as typed, with the term of highest document frequency."""
         for term in self._postings.complete(typed)[:1]:
             [docids] = self._postings.speller.docids_of_each([term], MAX_QUESTIONS)
-            for texts in self._read_texts(docids):
+            for texts in _texts_of([*self._view.questions_by_docid(docids).values()]):
                 words: list[str] = [word for text in texts for word in WORD.findall(text.lower())]
                 likely = Counter(word for word in words if word.startswith(typed)).most_common()
                 for word, _ in likely:
@@ -279,25 +280,21 @@ class SpellingCorrector:
         for rank in range(MAX_TERMS):
             terms = {word: near[word][rank].term for word in words if not found[word] and rank < len(near[word])}
             docids = self._postings.speller.docids_of_each(list(terms.values()), MAX_QUESTIONS)
+            questions = self._view.questions_by_docid({docid for of_term in docids for docid in of_term})
             for (word, term), of_term in zip(terms.items(), docids, strict=True):
-                found[word] = self._find_form(term, of_term, word, word.max_edits + more_edits)
+                own = [questions[docid] for docid in of_term if docid in questions]
+                found[word] = self._find_form(term, own, word, word.max_edits + more_edits)
         return found
 
-    def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
+    def _find_form(self, term: str, questions: Sequence[Question], word: _Typed, max_edits: int) -> str | None:
         """Return the word with this term that is most similar to the typed one, from a few questions."""
         is_likely = len(word.term) >= MIN_LETTERS and is_likely_typo(word.term, term, word.max_edits)
-        for texts in self._read_texts(docids):
+        for texts in _texts_of(questions):
             edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
             best = min(edits, key=edits.__getitem__, default="")
             if best and edits[best] <= max_edits and (is_likely or is_likely_typo(word.text, best, word.max_edits)):
                 return best
         return None
-
-    def _read_texts(self, docids: Sequence[int]) -> Iterator[Sequence[str]]:
-        """Yield the titles and rephrasings of a few questions, then their bodies."""
-        questions = self._view.questions_by_docid(docids).values()
-        yield [title for question in questions for title in (question.title, *question.rephrasings)]
-        yield [question.body for question in questions]
 
     def _forms(self, term: str, texts: Iterable[str], language: str | None) -> Iterator[str]:
         """Yield the words of some texts that have this term."""
@@ -305,6 +302,12 @@ class SpellingCorrector:
         words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
         similar = (word for word in words if word.startswith(beginning))
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
+
+
+def _texts_of(questions: Sequence[Question]) -> Iterator[Sequence[str]]:
+    """Yield the titles and rephrasings of a few questions, then their bodies."""
+    yield [title for question in questions for title in (question.title, *question.rephrasings)]
+    yield [question.body for question in questions]
 
 
 def _with_room(remembered: dict[KeyT, ValueT]) -> dict[KeyT, ValueT]:

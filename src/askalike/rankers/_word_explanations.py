@@ -93,7 +93,8 @@ class WordComparison:
         count, shape = len(words.words), (len(documents), len(self.query_forms))
         products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
         _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
-        cosines[[not any(map(str.isalnum, word)) for word in words.words]] = 0.0  # a dash is nobody's word
+        similar = np.flatnonzero(cosines.max(axis=1, initial=0.0) >= MIN_WORD_SIMILARITY).tolist()
+        cosines[[n for n in similar if not any(map(str.isalnum, words.words[n]))]] = 0.0  # a dash is nobody's word
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
         self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
@@ -114,11 +115,12 @@ class WordComparison:
         An identical word comes first; None if no word is similar enough.
         """
         documents: list[list[Word | None]] = [[None] * len(self.query_forms) for _ in self._best]
-        for document, word in np.argwhere(self._best >= MIN_WORD_SIMILARITY).tolist():
-            row, text, start = self._nearest[:, document, word].tolist()
-            form = find_form(self._words.words[row])
-            start += form.offset
-            documents[document][word] = Word(form.text, Span(self._fields[text], start, start + len(form.text)))
+        in_documents, of_words = np.nonzero(self._best >= MIN_WORD_SIMILARITY)
+        columns = in_documents.tolist(), of_words.tolist(), *self._nearest[:, in_documents, of_words].tolist()
+        for document, word, row, text, start in zip(*columns, strict=True):
+            found, offset, _ = find_form(self._words.words[row])
+            start += offset
+            documents[document][word] = Word(found, Span(self._fields[text], start, start + len(found)))
         return documents
 
 
@@ -179,7 +181,7 @@ def _explain_words(
         for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
     rows.sort(key=attrgetter("score"), reverse=True)
-    spans = dict.fromkeys(other.span for other in nearest if other)
+    spans = dict.fromkeys([other.span for other in nearest if other])
     return Explanation(score, tuple(rows), tuple(spans), texts)
 
 

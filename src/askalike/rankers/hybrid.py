@@ -185,7 +185,8 @@ class HybridSearcher(CompositeSearcher):
             weighted, mean, gain = self._weigh(scores, query.language)
             sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
             absolute.append(mean if weights else mean + gain)
-            means += [np.mean([fill_missing(part.scores[row]) for part in similar], axis=0)] if similar else []
+            if similar:
+                means.append(np.asarray(sum(fill_missing(part.scores[row]) for part in similar) / len(similar)))
         vectors = next((part.vectors for part in parts if part.vectors is not None), None)
         return Retrieved(queries, parts[0].docids, sums, absolute, means if similar else None, vectors, parts)
 
@@ -254,14 +255,21 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     text: dict[str, str] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
-        for word, fields, score in _scale_contributions(name, explanation.contributions, share):
+        contributions, factor = explanation.contributions, 1.0
+        if (total := sum([score for _, _, score in contributions])) > 0:
+            factor = share / total
+        else:  # they cannot be scaled
+            contributions = (Contribution(name, (), share),) if share else ()
+        for word, fields, score in contributions:
+            own = fields, score * factor
             if known := words.get(word):
-                fields = known[0] if known[0] == fields else tuple(dict.fromkeys(known[0] + fields))
-                score += known[1]
-            words[word] = fields, score
+                both = known[0] if known[0] == fields else tuple(dict.fromkeys(known[0] + fields))
+                own = both, known[1] + own[1]
+            words[word] = own
         other = {field for field, plain in explanation.text.items() if text.setdefault(field, plain) != plain}
         spans |= dict.fromkeys([s for s in explanation.spans if s.field not in other] if other else explanation.spans)
-    rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
+    rows = [Contribution(word, fields, score) for word, (fields, score) in words.items()]
+    rows.sort(key=attrgetter("score"), reverse=True)
     of_fields = LazyShares(partial(_merge_fields, explanations, list(parts.values())))
     return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)
 
@@ -275,14 +283,3 @@ def _merge_fields(explanations: Sequence[Explanation | None], shares: Sequence[f
         for field, score in of_part.items() if total > 0 else ():
             sums[field] = sums.get(field, 0.0) + score * share / total
     return sums
-
-
-def _scale_contributions(
-    name: str, contributions: Sequence[Contribution], share: float
-) -> Iterable[tuple[str, tuple[str, ...], float]]:
-    """Return a part's contributions, scaled to add up to its share; the part's name if they cannot be."""
-    total = sum(score for _, _, score in contributions)
-    if total <= 0:
-        return [(name, (), share)] if share else []
-    factor = share / total
-    return [(word, fields, score * factor) for word, fields, score in contributions]

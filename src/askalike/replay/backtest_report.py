@@ -111,7 +111,7 @@ def _notes(backtest: Backtest) -> list[str]:
 
 
 def _threshold_text(backtest: Backtest, outcome: ThresholdOutcome) -> str:
-    return f"{outcome.threshold:.2g}{'*' if outcome.threshold == backtest.guaranteed else ''}"
+    return f"{outcome.threshold:#.2g}{'*' if outcome.threshold == backtest.guaranteed else ''}"
 
 
 def _share(proportion: BinomialProportion) -> str:
@@ -132,4 +132,4 @@ def _estimate_text(outcome: ThresholdOutcome) -> str:
 def _example_lines(asked: AskedQuestion) -> list[str]:
     lines = [f"  {asked.question.title}"]
     best = next((s for s in asked.suggestions if s.is_right), asked.suggestions[0] if asked.suggestions else None)
-    return lines + ([f"    {best.score:.2g}  {best.question.title}"] if best else ["    nothing found"])
+    return lines + ([f"    {best.score:.2f}  {best.question.title}"] if best else ["    nothing found"])

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -65,9 +66,9 @@ def keep_readable(explanation: Explanation) -> Explanation:
         label = _readable_label(row.word)
         if label is not None and not (commands and row.word.partition(" ≈ ")[0].casefold() in commands):
             readable.append(row if label == row.word else row._replace(word=label))
-    return Explanation(
-        explanation.score, tuple(readable), spans, explanation.text, explanation.parts, explanation.fields
-    )
+    if spans is explanation.spans and tuple(readable) == explanation.contributions:
+        return explanation
+    return replace(explanation, contributions=tuple(readable), spans=spans)
 
 
 @lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits

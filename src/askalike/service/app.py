@@ -18,6 +18,7 @@ from askalike.service.middleware import (
     TracingMiddleware,
 )
 from askalike.service.pages.rendering import render_error_page
+from askalike.service.peers import PeerRouter
 from askalike.service.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import (
     apache_answer,
@@ -31,7 +32,7 @@ from askalike.service.routes import (
 )
 from askalike.service.served_archive import ServedArchive, hot_reload
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import PeerRouter, RateLimiter
+from askalike.service.shared_files import RateLimiter
 
 
 def create_app(

@@ -14,10 +14,11 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 
+from askalike.service.peers import PeerRouter
 from askalike.service.schema import Problem
 from askalike.service.served_archive import ServedArchive
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import Leases, PeerRouter, RateLimiter
+from askalike.service.shared_files import Leases, RateLimiter
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 REQUEST_ID_HEADER = "x-request-id"

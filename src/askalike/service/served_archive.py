@@ -13,9 +13,9 @@ from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.archive_encoders import ArchiveEncoders
 from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.log import log_event
+from askalike.service.peers import PeerRouter
 from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import PeerRouter
 from askalike.store import Archive
 
 POLL_S = 0.5

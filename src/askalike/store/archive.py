@@ -2,6 +2,7 @@
 
 It can be copied as of a point in time, which moves forward."""
 
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,7 +183,7 @@ def takes_archive(function: Callable[Concatenate[Archive, P], T]) -> Callable[Co
     """
 
     @wraps(function)
-    def call(archive: Archive | str | Path, /, *arguments: P.args, **options: P.kwargs) -> T:
+    def call(archive: Archive | str | Path, *arguments: P.args, **options: P.kwargs) -> T:
         if isinstance(archive, Archive):
             return function(archive, *arguments, **options)
         if not isinstance(archive, str | Path):
@@ -191,7 +192,11 @@ def takes_archive(function: Callable[Concatenate[Archive, P], T]) -> Callable[Co
         with Archive.open(archive) as opened:
             return function(opened, *arguments, **options)
 
-    return call
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    taken = first.replace(annotation=Archive | str | Path)
+    vars(call)["__signature__"] = signature.replace(parameters=[taken, *others])
+    return call  # type: ignore[return-value]  # which may also be called with the archive by name
 
 
 def _identify(file: Path) -> tuple[int, int] | None:

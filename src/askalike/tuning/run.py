@@ -1,7 +1,7 @@
 """Tuning: tries candidates within the time budget, chooses one, measures it once, activates it and calibrates it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,16 +108,8 @@ def tune_archive(
     _try_candidates(search, incumbent, cross_encoder)
     _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
-
-    served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
+    ranker = _activate(archive, verdict, task, evaluator, share_encoder, fixed or {})
     served = verdict.served_trial.trial
-    settings = {**served_fixed, **served.settings}
-    ranker = rankers.create(served.ranker, settings, archive.path)
-    for kept in (ranker, rankers.create(DEFAULT_RANKER, served_fixed, archive.path)):
-        share_encoder(kept)
-        evaluator.keep_index(kept)
-    evaluator.remove_indexes()
-    _activate(archive, ranker, settings, verdict, task)
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
@@ -139,12 +131,29 @@ def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encode
 
 
 def _activate(
-    archive: Archive, ranker: Ranker, settings: Mapping[str, Any], verdict: TuningVerdict, task: TuningTask
-) -> None:
-    """Activate the ranker of a verdict, unless it is active; record the queries that it was chosen on."""
+    archive: Archive,
+    verdict: TuningVerdict,
+    task: TuningTask,
+    evaluator: TrialEvaluator,
+    share_encoder: Callable[[Ranker], None],
+    fixed: Mapping[str, Any],
+) -> Ranker:
+    """Activate the ranker of a verdict, unless it is active, and return it; record the queries that it was chosen on.
+
+    Of the indexes of trials only its own and that of the default ranker remain. fixed: settings of all rankers.
+    """
+    own_fixed = {name: value for name, value in fixed.items() if name not in task.fixed}
+    served = verdict.served_trial.trial
+    settings = {**own_fixed, **served.settings}
+    ranker = rankers.create(served.ranker, settings, archive.path)
+    for kept in (ranker, rankers.create(DEFAULT_RANKER, own_fixed, archive.path)):
+        share_encoder(kept)
+        evaluator.keep_index(kept)
+    evaluator.remove_indexes()
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
+    return ranker
 
 
 def _calibrate(

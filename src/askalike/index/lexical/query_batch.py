@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.maxscore import (
+    ONE,
     WINDOW,
     ZERO,
     Buffers,
@@ -32,7 +33,7 @@ from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
 MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
 _kept = threading.local()
-LAST_ROW = np.iinfo(np.int64).max
+MATCHED_ROWS = 64  # rows that are matched at a time: their scores by term stay in the first-level cache
 
 
 class ScoreTables(NamedTuple):
@@ -208,17 +209,21 @@ def sort_heaps(heaps: TopKHeaps) -> None:
         heap.size[0] = size
 
 
-class ListCursors(NamedTuple):
-    """For each term of a batch, its position in the list after earlier rows, and its score in the last row: (M)."""
+class MatchBuffers(NamedTuple):
+    """Working memory for R rows of the documents of one query, whose T terms are found in all of them at a time."""
 
     reached: NDArray[np.int64]
-    """The position in the list."""
-    upcoming: NDArray[np.int64]
-    """The row at that position: no earlier row has the term. 0 if unknown, LAST_ROW at the end of the list."""
-    added: NDArray[np.float64]
-    """NaN where the row lacks the term."""
+    """(M): for each term of a batch, the position in its list after earlier rows."""
+    rows: NDArray[np.int64]
+    """(R): live rows of documents."""
+    pairs: NDArray[np.int64]
+    """(R): the pair of a query and a docid that each belongs to."""
+    places: NDArray[np.int64]
+    """(R): the position of each row in the list of one term, −1 if it is not there."""
+    added: Matrix[np.float64]
+    """(T, R): the score of each term in each row, NaN where the row lacks the term."""
     sums: Matrix[np.float64]
-    """(4, F): scores and idf of the row in each field, first of finished words, then of the best completion."""
+    """(4, F): scores and idf of a row in each field, first of finished words, then of the best completion."""
 
 
 class DocumentMatches(NamedTuple):
@@ -237,49 +242,60 @@ class DocumentMatches(NamedTuple):
 
 
 @inlined()
+def _find_rows_in_list(p: PostingArrays, term: int, n: int, reached: int, buffers: MatchBuffers) -> int:
+    """Write the places of n rows in a term's list; return the position that the last one is at, or before."""
+    rows, places = buffers.rows, buffers.places
+    start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
+    at = max(reached, start)
+    for r in range(n):
+        row = rows[r]
+        if bitmap >= 0:
+            places[r] = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, bitmap, start, end, row)
+            continue
+        if r and row < rows[r - 1]:
+            at = start
+        step = ONE
+        while at + step <= end and doc_at(p.blocks, p.places, at + step - 1) < row:  # the next one is often near
+            at += step
+            step <<= 1
+        at = lower_bound(p.blocks, p.places, at, min(at + step - 1, end), row)
+        places[r] = at if at < end and doc_at(p.blocks, p.places, at) == row else -1
+    return at
+
+
+@inlined()
 def _score_term(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, cursors: ListCursors
-) -> float:
-    """Return the score of term m of query q in a row, rounded as in the search; NaN if the row does not have it."""
-    number = batch.terms[m]
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, n: int, buffers: MatchBuffers
+) -> None:
+    """Write the score of term m of query q in each of n rows, rounded as in the search; see MatchBuffers."""
+    added, number, scale = buffers.added[m - batch.offsets[q]], batch.terms[m], batch.scales[q]
     term = tables.ids[number]
     if term < 0:
-        cursors.upcoming[m] = LAST_ROW
-        return np.nan
-    start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
-    if bitmap >= 0:
-        at = find_posting(p.blocks, p.places, p.bitmaps, p.ranks, bitmap, start, end, row)
-    else:
-        at = max(cursors.reached[m], start)
-        if at < end and doc_at(p.blocks, p.places, at) < row:
-            at = lower_bound(p.blocks, p.places, at, end, row)
-        cursors.reached[m] = at
-        cursors.upcoming[m] = doc_at(p.blocks, p.places, at) if at < end else LAST_ROW
-        if cursors.upcoming[m] != row:
-            at = -1
-    if at < 0:
-        return np.nan
-    entry = np.int64(p.codes[at]) if end - start > tables.code_count else at - start
-    score, scale = tables.entries[tables.starts[number] + entry], batch.scales[q]
-    return max(np.int64(score * batch.weights[m] * scale + 0.5), np.int64(score > 0.0)) / scale
+        added[:n] = np.nan
+        return
+    buffers.reached[m] = _find_rows_in_list(p, term, n, buffers.reached[m], buffers)
+    start, entries = p.starts[term], tables.entries[tables.starts[number] :]
+    by_code, inverse = p.starts[term + 1] - start > tables.code_count, 1.0 / scale  # exact, as it is a power of two
+    for r in range(n):
+        at = buffers.places[r]
+        added[r] = np.nan
+        if at >= 0:
+            score = entries[np.int64(p.codes[at]) if by_code else at - start]
+            added[r] = max(np.int64(score * batch.weights[m] * scale + 0.5), np.int64(score > 0.0)) * inverse
 
 
 @inlined()
 def _match_row(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
-    i: int, matches: DocumentMatches, cursors: ListCursors,
+    p: PostingArrays, batch: QueryBatch, information: NDArray[np.float64], q: int, r: int, matches: DocumentMatches,
+    buffers: MatchBuffers,
 ) -> None:  # fmt: skip
-    """Match query q with a row, and update pair i where the result is better. The best completion in a field counts."""
-    first, last, sums = batch.offsets[q], batch.offsets[q + 1], cursors.sums
+    """Update the pair of row r where the row's result is better. The best completion in a field counts."""
+    first, last, sums, i = batch.offsets[q], batch.offsets[q + 1], buffers.sums, buffers.pairs[r]
     sums[:, :] = 0.0
     for m in range(first, last):
-        cursors.added[m] = np.nan
-        if cursors.upcoming[m] > row:  # true for most lists
-            continue
-        added = cursors.added[m] = _score_term(p, tables, batch, q, m, row, cursors)
+        added, field = buffers.added[m - first, r], batch.fields[m]
         if np.isnan(added):
             continue
-        field = batch.fields[m]
         if batch.completes[m]:
             sums[2, field] = max(sums[2, field], added)
             sums[3, field] = max(sums[3, field], information[m])
@@ -293,30 +309,52 @@ def _match_row(
         matches.field_scores[i, field] = max(matches.field_scores[i, field], in_field)
         matches.information[i, field] = max(matches.information[i, field], sums[1, field] + sums[3, field])
     if score > matches.scores[i]:
-        matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
+        matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[buffers.rows[r]])
         for m in range(first, last if len(matches.term_scores) else first):
-            matches.term_scores[i, m - first] = cursors.added[m]
+            matches.term_scores[i, m - first] = buffers.added[m - first, r]
+
+
+@inlined()
+def _match_rows(
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], n: int,
+    queries: NDArray[np.int64], matches: DocumentMatches, buffers: MatchBuffers,
+) -> None:  # fmt: skip
+    """Match a query with n rows of its documents, one term after the other."""
+    q = queries[buffers.pairs[0]]
+    for m in range(batch.offsets[q], batch.offsets[q + 1]):
+        _score_term(p, tables, batch, q, m, n, buffers)
+    for r in range(n):
+        _match_row(p, batch, information, q, r, matches, buffers)
 
 
 @compiled()
 def match_documents(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64],
     live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
-    cursors: ListCursors,
+    buffers: MatchBuffers,
 ) -> None:  # fmt: skip
     """Match each pair of a query and a docid in one segment; it is faster if docids ascend.
 
     queries, docids: (P), the query as its row in the batch. information: (M), the idf of each term.
-    live_mask: (rows), which rows are not deleted; empty if none is. cursors: working memory.
+    live_mask: (rows), which rows are not deleted; empty if none is.
     """
+    n = 0
     for i in range(len(docids)):
         q, row = queries[i], first_row(p.docids, docids[i])
-        if not i or q != queries[i - 1] or docids[i] < docids[i - 1]:
-            cursors.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
-            cursors.upcoming[batch.offsets[q] : batch.offsets[q + 1]] = 0
+        if n and q != queries[i - 1]:
+            _match_rows(p, tables, batch, information, n, queries, matches, buffers)
+            n = 0
+        if not n and (not i or q != queries[i - 1] or docids[i] < docids[i - 1]):
+            buffers.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
         while row < len(p.docids) and p.docids[row] == docids[i]:
             phrasing = batch.excluded_phrasings[q]
             is_excluded = docids[i] == batch.excluded_docids[q] and (phrasing < 0 or p.phrasings[row] == phrasing)
             if not is_excluded and (not len(live_mask) or live_mask[row]):
-                _match_row(p, tables, batch, information, q, row, i, matches, cursors)
+                buffers.rows[n], buffers.pairs[n] = row, i
+                n += 1
+                if n == len(buffers.rows):
+                    _match_rows(p, tables, batch, information, n, queries, matches, buffers)
+                    n = 0
             row += 1
+    if n:
+        _match_rows(p, tables, batch, information, n, queries, matches, buffers)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, pairwise
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs
+from askalike.core.types import TopDocs
 from askalike.index.lexical.maxscore import TopKHeaps
 from askalike.index.lexical.prepared import (
     FieldWeights,
@@ -23,8 +23,9 @@ from askalike.index.lexical.prepared import (
     WordWeights,
 )
 from askalike.index.lexical.query_batch import (
+    MATCHED_ROWS,
     DocumentMatches,
-    ListCursors,
+    MatchBuffers,
     borrow_buffers,
     match_documents,
     search_queries,
@@ -33,7 +34,7 @@ from askalike.index.lexical.query_batch import (
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_titles
+from askalike.index.rows import Array, FoundTitles, find_positions, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per similarity: 64 MiB."""
@@ -77,14 +78,15 @@ class CandidateMatches:
         """Return a batch's matches with some of the candidates, with term scores; None if these were not kept."""
         if not len(self.batches[number].term_scores):
             return None
-        places: list[int] = []
+        places = [np.empty(0, np.int64)]
         starts = accumulate(map(len, self.candidates[rows]), initial=0)
         for start, known, wanted in zip(starts, self.candidates[rows], candidates, strict=False):
-            place_of = dict(zip(known.tolist(), count(start), strict=False)) if len(wanted) else {}
-            if not place_of.keys() >= set(wanted.tolist()):
+            at = find_positions(known, wanted)
+            if len(at) and at.min() < 0:
                 return None
-            places += map(place_of.__getitem__, wanted.tolist())
-        return DocumentMatches._make(column[places] for column in self.batches[number])
+            places.append(start + at)
+        chosen = np.concatenate(places)
+        return DocumentMatches._make(column[chosen] for column in self.batches[number])
 
 
 class PostingsSearcher:
@@ -144,11 +146,12 @@ class PostingsSearcher:
         """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched again."""
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
-            weights = batch.weigh_words()
-            matches = self._match(batch, weights, candidates[rows])
-            found.scores.extend(_split(matches.scores, candidates[rows]))
-            absolute = _absolute_scores(weights, batch.factors, matches, candidates[rows])
-            found.absolute.extend(_split(absolute, candidates[rows]))
+            own, weights = candidates[rows], batch.weigh_words()
+            matches, queries = self._match(batch, weights, own), np.repeat(np.arange(len(own)), list(map(len, own)))
+            shares = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[queries]
+            shares += matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[queries]
+            found.scores.extend(_split(matches.scores, own))
+            found.absolute.extend(_split((shares / 2 * batch.factors[queries]).max(axis=1, initial=0.0), own))
             batches.append(matches)
         return found
 
@@ -218,13 +221,13 @@ class PostingsSearcher:
         of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
         term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
         matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
-        cursors = ListCursors(
-            np.empty(terms, np.int64), np.empty(terms, np.int64), np.empty(terms), np.empty((4, fields))
-        )
+        (rows, owners, places), reached = np.empty((3, MATCHED_ROWS), np.int64), np.empty(terms, np.int64)
+        added, sums = np.empty((max_terms, MATCHED_ROWS)), np.empty((4, fields))
+        buffers = MatchBuffers(reached, rows, owners, places, added, sums)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
-                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, cursors
+                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, buffers
             )
         return matches
 
@@ -239,16 +242,6 @@ class PostingsSearcher:
                 scores = self._term_scores[similarity] = TermScores(known, similarity)
             scores.compute(numbers)
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
-
-
-def _absolute_scores(
-    weights: WordWeights, factors: Floats, matches: DocumentMatches, candidates: Sequence[Array]
-) -> NDArray[np.float64]:
-    """Return the absolute score of each pair, see CandidateMatches. factors: see PreparedBatch."""
-    rows = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-    scores = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[rows]
-    shares = matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[rows]
-    return np.asarray(((scores + shares) / 2 * factors[rows]).max(axis=1, initial=0.0), np.float64)
 
 
 def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:

@@ -23,7 +23,12 @@ class NearTerm(NamedTuple):
 
 
 class NearSearch(NamedTuple):
-    """The parameters of `TermVocabulary.near` for a word."""
+    """A word of which the terms within an edit distance are searched for.
+
+    beginning: length of the prefix that word and term must share, which makes the search faster.
+    tail: number of last letters that the term may lack, as the ending of an inflected form.
+    open_end: the term may continue after the word, which is unfinished.
+    """
 
     word: str
     max_edits: int
@@ -77,37 +82,30 @@ class TermVocabulary:
         return [find_distinct(np.concatenate(own))[:count].tolist() for own in found]
 
     def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
-        """Return the terms that are `near` each word."""
+        """Return the live terms near each word, best first: see rank_near_terms."""
+        found = [self._find_near(one) for one in searches]
+        df = {term: -n for n, term in self._count_live_documents(sorted({term for own in found for term in own}))}
         return [
-            self.near(s.word, s.max_edits, beginning=s.beginning, tail=s.tail, open_end=s.open_end) for s in searches
+            rank_near_terms(one.word, one.tail, [(df[term], near) for term, near in own.items() if term in df])
+            for one, own in zip(searches, found, strict=True)
         ]
 
-    def near(
-        self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
-    ) -> list[NearTerm]:
-        """Return the live terms within an edit distance of a word.
-
-        beginning: length of the prefix that word and term must share, which makes the search faster.
-        tail: number of last letters that the term may lack, as the ending of an inflected form.
-        open_end: the term may continue after the word, which is unfinished. Best first: by fewest edits, then the
-        longest if there is a tail, those with the word's first letter, the highest document frequency.
-        """
+    def _find_near(self, one: NearSearch) -> dict[str, NearTerm]:
+        """Return the terms within an edit distance of a word, whether or not a live document contains them."""
         near: dict[str, NearTerm] = {}
         for live in self._segments:
             dictionary = live.segment.term_bytes, live.segment.term_offsets
             for field in live.own_fields:
-                scanned, [marked] = live.prefix_range(field, word[:beginning]), mark_terms([word], field)
+                scanned, [marked] = live.prefix_range(field, one.word[: one.beginning]), mark_terms([one.word], field)
                 ids, edits, ends = find_near_terms(
-                    *dictionary, *live.term_signatures, scanned.start, scanned.stop, code_points(marked), max_edits,
-                    tail, open_end,
+                    *dictionary, *live.term_signatures, scanned.start, scanned.stop, code_points(marked),
+                    one.max_edits, one.tail, one.open_end,
                 )  # fmt: skip
-                mark_letters = len(marked) - len(word)
+                mark_letters = len(marked) - len(one.word)
                 terms = map(word_of, live.terms_at(ids))
                 rows = zip(terms, edits.tolist(), (ends - mark_letters).tolist(), strict=True)
                 near |= {term: NearTerm(term, n, end) for term, n, end in rows}
-
-        counted = self._count_live_documents(sorted(near))
-        return rank_near_terms(word, tail, [(-count, near[term]) for count, term in counted])
+        return near
 
     def _find_completions(self, prefix: str) -> list[str]:
         size = 2 * MAX_COMPLETIONS
@@ -146,7 +144,9 @@ class TermVocabulary:
 
 
 def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:
-    """Return terms near a word, best first. counted: each term with the number of questions that have it."""
+    """Return terms near a word, best first: by fewest edits, then the longest if there is a tail, those with the word's
+    first letter, the highest document frequency. counted: each term with the number of questions that have it.
+    """
 
     def key(one: tuple[int, NearTerm]) -> tuple[int, int, bool, int, str]:
         count, (term, edits, _) = one

@@ -11,7 +11,6 @@ popcounts of bit planes in numba 8.1 ms, plain loops in numba 44 ms (medians in 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -22,7 +21,7 @@ from askalike.core.files import replace_file
 from askalike.index.files import create_arrays, open_arrays, release_pages
 from askalike.index.rows import Array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.native.compiled import Matrix, compiled
+from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory, mark_reaching, trailing_zeros
 from askalike.native.simd import INT, INTS, LANES, LONG, VECTOR_BYTES, SimdBuilder
 
@@ -50,7 +49,7 @@ CHUNK_ROWS = 1 << 14
 SAMPLE_ROWS = 1 << 10
 BIT = np.uint64(1)
 SEED = 0
-MIN_LENGTH = 1e-12
+MIN_LENGTH = np.float32(1e-12)
 ALL_LIVE = np.uint64(2**64 - 1)
 REMOVED = np.float32(-1e30)
 """The score of rows that must not be found; infinity is not allowed with `fastmath`."""
@@ -108,16 +107,19 @@ class ScoreEstimates(NamedTuple):
     rows: Floats
     block_max: Floats
 
-    def find_at_least(self, min_score: float) -> Array:
-        """Return the rows that may score at least `min_score`, ascending."""
-        # The next smaller float32, since a bound that was rounded down must not lose a row at the limit itself.
-        least = float(np.nextafter(np.float32(max(min_score, float(REMOVED) / 2)), REMOVED))
+    def find_between(self, min_score: float, below: float) -> Array:
+        """Return the rows that may score at least `min_score`, but not `below`, ascending."""
+        least = _round_down(min_score)
         rows = np.empty(BLOCK * int(np.count_nonzero(self.block_max >= least)), np.int64)
-        return rows[: _find_at_least(self.rows, self.block_max, least, rows)]
+        return rows[: _find_between(self.rows, self.block_max, least, _round_down(below), rows)]
 
 
-@dataclass(frozen=True, eq=False)
-class Codes:
+def _round_down(score: float) -> float:
+    """Return the next smaller float32, since a bound that was rounded down must not lose a row at the limit itself."""
+    return float(np.nextafter(np.float32(max(score, float(REMOVED) / 2)), REMOVED))
+
+
+class Codes(NamedTuple):
     """The codes of n rows of dim numbers, which are the vectors of F fields, in blocks of 64 rows.
 
     Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along rotated axes. The axes of the first field
@@ -125,7 +127,7 @@ class Codes:
     weights, as a typed title is compared, has no part along the others, whose codes are then not read.
     """
 
-    words: NDArray[np.uint32]
+    words: Matrix[np.uint32]
     """(F · blocks · groups, 64): the words of the products with a query."""
     factors: Matrix[np.float32]
     """(F, blocks · 64): the factor of a row's product with a query."""
@@ -133,15 +135,15 @@ class Codes:
     """(F, blocks · 64): the largest likely error of a row's score for a query of length 1."""
     mean: Floats
     """(dim): of the rows."""
-    basis: Floats
+    basis: Matrix[np.float32]
     """(F, F): as columns, the fields' weights in what the codes of each field stand for; orthonormal."""
-    rotation: Floats
+    rotation: Matrix[np.float32]
     """(dim / F, dim / F): the rotated axes as columns."""
 
     @classmethod
     def open(cls, folder: Path) -> Self | None:
         """Map the codes of a segment; None if it has none."""
-        return cls(**open_arrays(folder, CODES_FILE)) if (folder / CODES_FILE).exists() else None
+        return prechecked(cls(**open_arrays(folder, CODES_FILE))) if (folder / CODES_FILE).exists() else None
 
     def mark_live(self, mask: Array, n_rows: int) -> NDArray[np.uint64]:
         """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty for all."""
@@ -157,61 +159,86 @@ class Codes:
     def estimate_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
         """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
         fields, padded_rows = self.factors.shape
-        mixed = self.mix_fields(queries)
-        lengths = np.linalg.norm(mixed, axis=1)
-        used = lengths > UNUSED * np.repeat(np.linalg.norm(queries, axis=1), fields)
-        lengths[~used] = 0
-        rotated = np.zeros_like(mixed)
-        rotated[used] = mixed[used] @ self.rotation
-        steps = np.maximum(np.abs(rotated).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
-        numbers = np.zeros((len(rotated), self.words.size // self.factors.size * GROUP), np.int8)
-        numbers[:, : rotated.shape[1]] = np.rint(rotated / steps[:, None])
-        terms = np.stack((steps, -1.5 * rotated.sum(axis=1), lengths)).astype(np.float32)
+        numbers = np.zeros((len(queries) * fields, self.words.size // self.factors.size * GROUP), np.int8)
         rows = np.empty((len(queries), padded_rows), np.float32)
         block_max = np.empty((len(queries), len(live)), np.float32)
-        _bound_scores(
-            self.words, self.factors, self.errors, live, numbers, terms, queries @ self.mean,
-            np.empty(BLOCK, np.int32), np.empty(BLOCK, np.float32), rows, block_max,
-        )  # fmt: skip
+        memory = np.empty((2, max(len(self.rotation), BLOCK)), np.float32)
+        terms, offsets = np.empty((3, len(numbers)), np.float32), np.empty(len(queries), np.float32)
+        _bound_scores(self, live, queries, numbers, terms, offsets, np.empty(BLOCK, np.int32), memory, rows, block_max)
         return list(map(ScoreEstimates, rows, block_max))
+
+
+@inlined(fastmath=True)
+def _rotate_query(codes: Codes, query: Array, first: int, numbers: Array, terms: Array, memory: Array) -> np.float32:
+    """Write a query's numbers and terms for each field from the row `first` on; return its product with the mean."""
+    fields, dim, square, offset = len(codes.basis), len(codes.rotation), np.float32(0), np.float32(0)
+    mixed, rotated = memory[0], memory[1]
+    for i in range(len(query)):
+        square += query[i] * query[i]
+        offset += query[i] * codes.mean[i]
+    for field in range(fields):
+        own_square = np.float32(0)
+        for i in range(dim):
+            mixed[i] = rotated[i] = np.float32(0)
+            for other in range(fields):
+                mixed[i] += codes.basis[other, field] * query[other * dim + i]
+            own_square += mixed[i] * mixed[i]
+        terms[0, first + field] = terms[1, first + field] = terms[2, first + field] = np.float32(0)
+        if own_square <= UNUSED * UNUSED * square:
+            continue
+        for i in range(dim):
+            for j in range(dim):
+                rotated[j] += mixed[i] * codes.rotation[i, j]
+        largest, total = MIN_LENGTH, np.float32(0)
+        for j in range(dim):
+            largest = max(largest, abs(rotated[j]))
+            total += rotated[j]
+        step = largest / np.float32(MAX_STEP)
+        for j in range(dim):
+            numbers[first + field, j] = np.int8(np.rint(rotated[j] / step))
+        terms[0, first + field], terms[1, first + field] = step, np.float32(-1.5) * total
+        terms[2, first + field] = np.sqrt(own_square)
+    return offset
 
 
 @compiled(fastmath=True)
 def _bound_scores(
-    words: Matrix[np.uint32], factors: Matrix[np.float32], errors: Matrix[np.float32], live: NDArray[np.uint64],
-    numbers: Matrix[np.int8], terms: Matrix[np.float32], offsets: Floats, products: NDArray[np.int32], spreads: Floats,
+    codes: Codes, live: NDArray[np.uint64], queries: Matrix[np.float32], numbers: Matrix[np.int8],
+    terms: Matrix[np.float32], offsets: Floats, products: NDArray[np.int32], memory: Matrix[np.float32],
     rows: Matrix[np.float32], block_max: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the upper bound of the score of every row, and of every block, for each query.
 
-    numbers: (queries · F, groups · GROUP), each query as integers along each field's axes. terms: (3, queries · F), the
-    step of these integers, the offset of a row's product, and the query's length, 0 if it has no part there. offsets:
-    (queries), of scores. products, spreads: working memory.
+    numbers: (queries · F, groups · GROUP), zeros, for each query as integers along each field's axes. terms: (3,
+    queries · F), for the step of these integers, the offset of a row's product, and the query's length, 0 if it has no
+    part there. offsets: (queries), of scores. products, memory: working memory.
     """
-    groups, fields = numbers.shape[1] // GROUP, len(factors)
+    groups, fields = numbers.shape[1] // GROUP, len(codes.factors)
+    for q in range(len(queries)):
+        offsets[q] = _rotate_query(codes, queries[q], q * fields, numbers, terms, memory)
+    spreads = memory[0]
     for block in range(len(live)):
         # All queries read a block of codes while it is in the cache.
+        start = block * BLOCK
         for q in range(len(rows)):
-            start = block * BLOCK
             for i in range(BLOCK):
                 rows[q, start + i], spreads[i] = offsets[q], np.float32(0)
             is_first = True
             for field in range(fields):
-                step, offset, length = (
-                    terms[0, q * fields + field],
-                    terms[1, q * fields + field],
-                    terms[2, q * fields + field],
-                )
+                at = q * fields + field
+                step, offset, length = terms[0, at], terms[1, at], terms[2, at]
                 if length == 0:
                     continue
-                multiply_codes(
-                    groups, words[(field * len(live) + block) * groups :], numbers[q * fields + field], products
-                )
+                multiply_codes(groups, codes.words[(field * len(live) + block) * groups :], numbers[at], products)
                 for i in range(BLOCK):
-                    rows[q, start + i] += factors[field, start + i] * (step * np.float32(products[i]) + offset)
-                    error = length * errors[field, start + i]
-                    # The errors of different axes are independent.
-                    spreads[i] = error if is_first else np.sqrt(spreads[i] * spreads[i] + error * error)
+                    rows[q, start + i] += codes.factors[field, start + i] * (step * np.float32(products[i]) + offset)
+                if is_first:
+                    for i in range(BLOCK):
+                        spreads[i] = length * codes.errors[field, start + i]
+                else:  # the errors of different axes are independent
+                    for i in range(BLOCK):
+                        error = length * codes.errors[field, start + i]
+                        spreads[i] = np.sqrt(spreads[i] * spreads[i] + error * error)
                 is_first = False
             highest = REMOVED
             for i in range(BLOCK):
@@ -228,16 +255,16 @@ def _bound_scores(
 
 
 @compiled()
-def _find_at_least(scores: Floats, block_max: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
-    """Write the rows that score at least `min_score`, ascending; return their number."""
+def _find_between(scores: Floats, block_max: Floats, min_score: float, below: float, rows: NDArray[np.int64]) -> int:
+    """Write the rows that score at least `min_score`, but not `below`, ascending; return their number."""
     count, least = 0, np.float32(min_score)
     for block in range(len(block_max)):
         if block_max[block] >= least:
             reaching = mark_reaching(scores, block * BLOCK, least)
             while reaching:
                 rows[count] = block * BLOCK + trailing_zeros(reaching)
+                count += scores[rows[count]] < below
                 reaching &= reaching - BIT
-                count += 1
     return count
 
 
@@ -276,7 +303,7 @@ def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
-    mapped = (*part.arrays().values(), *vars(codes).values())
+    mapped = (*part.arrays().values(), *codes)
     codes.mean[:] = np.concatenate(list(_sample_rows(part, n_rows))).mean(axis=0)
     words = codes.words.reshape(len(codes.factors), -1, BLOCK)
     for start in range(0, n_rows, CHUNK_ROWS):

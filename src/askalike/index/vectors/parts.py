@@ -197,7 +197,9 @@ def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
     """Return which rows are not zero (a text without known words has a zero row). With Euclidean distance all count."""
     if part.metric == "euclidean":
         return np.ones(len(part), np.bool_)
-    return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0
+    if part.is_sparse:
+        return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0
+    return np.asarray(part.values.any(axis=1))
 
 
 def _replace_zeros(lengths: Floats) -> Floats:

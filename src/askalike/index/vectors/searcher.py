@@ -1,16 +1,17 @@
 """Segments of vectors, in memory-mapped files, and the search in a fixed set of them.
 
-For each segment, a generator proposes the rows that may be among the k best. `ScannedRows` reads a sketch, one byte per
+Rows are scored by descending bounds, until no other may be among the k best. `ScannedRows` reads a sketch, one byte per
 number, and leaves out only rows that cannot be among them. `CodedRows` reads codes of two bits per number first, whose
-bounds hold with high probability. The proposed rows are scored exactly, in double precision and in a fixed order of
-addition. So the result is exact, and the same for any batch, any k and any layout of segments, except for rare misses
-in large segments (codes.py).
+bounds hold with high probability. Rows are scored exactly, in double precision and in a fixed order of addition. So the
+result is exact, and the same for any batch, any k and any layout of segments, except for rare misses in large segments
+(codes.py).
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -24,7 +25,6 @@ from askalike.index.files import open_arrays, write_arrays
 from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import Codes, ScoreEstimates
 from askalike.index.vectors.parts import (
-    Bounds,
     DensePart,
     PartSchema,
     SparsePart,
@@ -42,9 +42,10 @@ TOLERANCE = 1e-5
 MIN_FINITE = float(np.finfo(np.float32).min)
 """Not above the bound of any row that may be found; the others have a bound of −∞."""
 SURPLUS = 2
-"""Ratio of the rows bounded first to the rows requested."""
+"""Ratio of the rows scored first to the rows requested, where their bounds are only likely ones."""
 DEEPER = 4
 """Factor by which that number grows if the rows belong to too few documents."""
+NO_DOCS = TopDocs(np.empty(0, np.int64), np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,19 +109,6 @@ class VectorSegment(LiveRows):
         rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
         return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
 
-    def score_bounds(self, queries: Sequence[Array]) -> Bounds:
-        """Return the bounds of each row's score for each query. queries: the prepared vectors of each part."""
-        lows, highs = [], []
-        for part, values, schema in zip(self.parts, queries, self.schemas, strict=True):
-            low, high = part.score_bounds(values)
-            if schema.weight != 1:
-                low, high = schema.weight * low, schema.weight * high
-            if schema.weight < 0:
-                low, high = high, low
-            lows.append(low)
-            highs.append(high)
-        return (lows[0], highs[0]) if len(lows) == 1 else (sum(lows[1:], lows[0]), sum(highs[1:], highs[0]))
-
     def score_rows(self, rows: Array, queries: Sequence[Array], q: int) -> Floats:
         """Return the scores of these rows for one query."""
         scores = np.zeros(len(rows))
@@ -161,60 +149,48 @@ class VectorQueries:
         self.vectors, self.exclusions = vectors, exclusions
         self.schemas = tuple(map(PartSchema.from_part, vectors.parts))
         self.rows: list[Any] = list(map(prepare_rows, vectors.parts))
-        self.nonzero: NDArray[np.bool_] = np.any(list(map(nonzero_rows, vectors.parts)), axis=0)
+        self.nonzero: NDArray[np.bool_] = reduce(or_, map(nonzero_rows, vectors.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedRows:
-    """Rows of a segment, ascending, with the lowest and highest possible score of each; −∞ if it must not be found."""
+class Candidates(Protocol):
+    """The rows of a segment that some queries may find, by upper bounds of their scores; −∞ for any other row."""
 
     segment: VectorSegment
-    rows: Array
-    low: Array
-    high: Array
 
-    def lows(self) -> Array:
-        """Return the minimum score of each document: the highest of its rows' lower bounds."""
-        if not self.segment.has_rephrasings or not len(self.rows):
-            return self.low
-        return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
+    def nth_bound(self, q: int, documents: int) -> float:
+        """Return a bound that rows of about so many documents reach for a query; MIN_FINITE if there are fewer."""
+
+    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
+        """Return the rows whose bounds are at least `bound`, but not `below`, and that may score `min_score`."""
 
 
-class CandidateGenerator(Protocol):
-    """Generates the candidates of some queries in a segment, by bounds of their scores."""
-
-    def best(self, q: int, k: int) -> BoundedRows:
-        """Return the apparently best rows for a query, of at least k documents; all if there are fewer documents."""
-
-    def at_least(self, q: int, min_score: float) -> BoundedRows:
-        """Return the rows that may score at least `min_score` for a query."""
-
-
-class ScannedRows(CandidateGenerator):
+class ScannedRows(Candidates):
     """The bounds of all rows of a segment."""
 
     def __init__(
         self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Mapping[int, Array]
     ) -> None:
         """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: rows by query."""
-        low, high = segment.score_bounds(queries)
-        for bounds in low, high:
-            if len(mask):
-                bounds[:, ~mask] = -np.inf
-            for q, rows in excluded.items():
-                bounds[q, rows] = -np.inf
-        self._segment, self._low, self._high = segment, low, high
+        columns = []
+        for part, values, schema in zip(segment.parts, queries, segment.schemas, strict=True):
+            low, high = part.score_bounds(values)
+            columns.append(high if schema.weight == 1 else schema.weight * (high if schema.weight > 0 else low))
+        bounds = sum(columns[1:], columns[0])
+        if len(mask):
+            bounds[:, ~mask] = -np.inf
+        for q, rows in excluded.items():
+            bounds[q, rows] = -np.inf
+        self.segment, self._bounds = segment, bounds
 
-    def best(self, q: int, k: int) -> BoundedRows:
-        low = self._low[q]
-        return BoundedRows(self._segment, np.arange(len(low)), low, self._high[q])
+    def nth_bound(self, q: int, documents: int) -> float:
+        return _nth_highest(self._bounds[q], int(documents * self.segment.rows_per_docid))
 
-    def at_least(self, q: int, min_score: float) -> BoundedRows:
-        rows = np.flatnonzero(self._high[q] >= min_score)
-        return BoundedRows(self._segment, rows, self._low[q, rows], self._high[q, rows])
+    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
+        bounds = self._bounds[q]
+        return np.flatnonzero((bounds >= bound) & (bounds < below))
 
 
-class CodedRows(CandidateGenerator):
+class CodedRows(Candidates):
     """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
 
     def __init__(
@@ -222,41 +198,29 @@ class CodedRows(CandidateGenerator):
         excluded: Mapping[int, Array],
     ) -> None:  # fmt: skip
         """scores, queries: each query's likely scores and vector. excluded: the rows that a query must not find."""
-        self._segment, self._scores, self._sketch = segment, scores, sketch
+        self.segment, self._scores, self._sketch = segment, scores, sketch
         self._queries, self._excluded = queries, excluded
 
-    def best(self, q: int, k: int) -> BoundedRows:
-        """See CandidateGenerator. The best rows of different blocks are of different documents, except for rephrasings.
+    def nth_bound(self, q: int, documents: int) -> float:
+        """See Candidates. The best rows of different blocks are of different documents, except for rephrasings.
 
-        Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
+        Enough rows are scored that the k-th of their scores is near the k-th of all, and few other rows reach it.
         """
-        block_max = self._scores[q].block_max
-        count = SURPLUS * (int(k * self._segment.rows_per_docid) + len(self._excluded.get(q, ())))
-        while count < len(block_max):
-            found = self._bound(q, float(np.partition(block_max, -count)[-count]))
-            if len(found.lows()) >= k:
-                return found
-            count *= DEEPER
-        return self._bound(q, -np.inf)
+        rows = int(documents * self.segment.rows_per_docid) + len(self._excluded.get(q, ()))
+        return _nth_highest(self._scores[q].block_max, SURPLUS * rows)
 
-    def at_least(self, q: int, min_score: float) -> BoundedRows:
-        found = self._bound(q, min_score)
-        likely = found.high >= min_score
-        return BoundedRows(self._segment, found.rows[likely], found.low[likely], found.high[likely])
-
-    def _bound(self, q: int, min_likely: float) -> BoundedRows:
-        """Return the rows whose likely score is at least `min_likely`."""
-        rows = self._scores[q].find_at_least(min_likely)
+    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
+        rows = self._scores[q].find_between(bound, below)
         if q in self._excluded:
             rows = rows[~np.isin(rows, self._excluded[q])]
-        return BoundedRows(self._segment, rows, *self._sketch.bound_rows(rows, self._queries[q]))
+        return self._sketch.select_rows(rows, self._queries[q], min_score) if min_score > MIN_FINITE else rows
 
 
 class VectorSearcher:
     """Searches a fixed set of segments and deletions."""
 
     def __init__(self, segments: Sequence[VectorSegment], schemas: Sequence[PartSchema]) -> None:
-        self._segments, self._schemas = segments, tuple(schemas)
+        self._segments, self._schemas = sorted(segments, key=lambda own: -len(own.docids)), tuple(schemas)
         self._has_rephrasings = any(segment.has_rephrasings for segment in segments)
 
     def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
@@ -267,13 +231,13 @@ class VectorSearcher:
         self._check_schemas(queries)
         count = len(queries.exclusions)
         if k < 1:
-            return [TopDocs(np.empty(0, np.int64), np.empty(0))] * count
+            return [NO_DOCS] * count
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
         top_docs: list[TopDocs] = []
         for start in range(0, count, step):
             batch = slice(start, min(start + step, count))
-            generators = [_generate(segment, queries, batch, allowed) for segment in self._segments]
-            top_docs += [self._search_one(queries, q, q - start, k, generators) for q in range(count)[batch]]
+            candidates = [_bound_rows(segment, queries, batch, allowed) for segment in self._segments]
+            top_docs += [self._search_one(queries, q, q - start, k, candidates) for q in range(count)[batch]]
         return top_docs
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
@@ -281,12 +245,14 @@ class VectorSearcher:
         self._check_schemas(queries)
         scores = []
         for q, docids in enumerate(candidates):
-            best = np.full(len(docids), -np.inf)
+            best = np.full(len(docids), np.nan)
             for segment in self._segments if queries.nonzero[q] else ():
                 at, rows = segment.find_rows(docids, *queries.exclusions[q])
-                if len(rows):
-                    np.maximum.at(best, at, segment.score_rows(rows, queries.rows, q))
-            scores.append(np.where(np.isfinite(best), best, np.nan))
+                if len(rows) and segment.has_rephrasings:
+                    np.fmax.at(best, at, segment.score_rows(rows, queries.rows, q))
+                elif len(rows):
+                    best[at] = segment.score_rows(rows, queries.rows, q)
+            scores.append(best)
         return scores
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
@@ -309,24 +275,32 @@ class VectorSearcher:
             raise SearchIndexError(f"a query's vectors {kinds} do not match the index's {self._schemas}; rebuild it")
 
     def _search_one(
-        self, queries: VectorQueries, q: int, place: int, k: int, generators: Sequence[CandidateGenerator]
+        self, queries: VectorQueries, q: int, place: int, k: int, candidates: Sequence[Candidates]
     ) -> TopDocs:
-        """Return the k best questions of query q. place: its place in the batch of the generators."""
-        docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
-        if queries.nonzero[q]:
-            min_score = _kth_low([generator.best(place, k) for generator in generators], k)
-            likely = [generator.at_least(place, min_score) for generator in generators]
-            min_score = _kth_low(likely, k)
-            for one in likely:
-                rows = one.rows[one.high >= min_score]
-                docids.append(one.segment.docids[rows])
-                scores.append(one.segment.score_rows(rows, queries.rows, q))
-        return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k, self._has_rephrasings)
+        """Return the k best questions of query q. place: its place in the batch of the candidates.
+
+        The apparently best rows are scored first; then all that may reach the k-th best of these scores.
+        """
+        top, min_score = NO_DOCS, MIN_FINITE
+        for own in candidates if queries.nonzero[q] else ():
+            below, wanted = np.inf, k
+            while below > min_score:
+                bound = min_score if len(top.docids) == k else own.nth_bound(place, wanted)
+                rows = own.find_between(place, bound, below, min_score)
+                below, wanted = bound, DEEPER * wanted
+                if len(rows):
+                    docids = np.concatenate((top.docids, own.segment.docids[rows]))
+                    scores = np.concatenate((top.scores, own.segment.score_rows(rows, queries.rows, q)))
+                    top = _select_top_docs(docids, scores, k, self._has_rephrasings)
+                if len(top.docids) == k:
+                    kth = float(top.scores[-1])
+                    min_score = kth - TOLERANCE * max(1.0, abs(kth))
+        return top
 
 
-def _generate(
+def _bound_rows(
     segment: VectorSegment, queries: VectorQueries, batch: slice, allowed: AllowedDocs | None
-) -> CandidateGenerator:
+) -> Candidates:
     """Return a segment's candidates for a batch of the queries."""
     rows, mask = [part[batch] for part in queries.rows], segment.mask_allowed(allowed.docids if allowed else None)
     exclusions = enumerate(queries.exclusions[batch])
@@ -338,14 +312,9 @@ def _generate(
     return CodedRows(segment, codes.estimate_scores(rows[0], live), part.sketch, rows[0], excluded)
 
 
-def _kth_low(found: Sequence[BoundedRows], k: int) -> float:
-    """Return a lower bound of the k-th best document's score, less rounding errors; MIN_FINITE for fewer documents."""
-    bounds = np.concatenate([np.empty(0, np.float32), *(one.lows() for one in found)])
-    if k > len(bounds):
-        return MIN_FINITE
-    bounds.partition(len(bounds) - k)
-    kth = float(bounds[len(bounds) - k])
-    return kth - TOLERANCE * max(1.0, abs(kth)) if np.isfinite(kth) else MIN_FINITE
+def _nth_highest(bounds: Array, n: int) -> float:
+    """Return the n-th highest bound, MIN_FINITE if it is not finite or there are fewer."""
+    return max(float(np.partition(bounds, -n)[-n]), MIN_FINITE) if 0 < n <= len(bounds) else MIN_FINITE
 
 
 def _select_top_docs(docids: Array, scores: Floats, k: int, has_rephrasings: bool) -> TopDocs:

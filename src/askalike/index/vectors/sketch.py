@@ -6,21 +6,21 @@ rows, and scores exactly only the rows that the bounds leave.
 """
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Metric
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, compiled, inlined
+from askalike.native.compiled import Matrix, compiled, inlined, widen
 from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 
 MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers
 CACHED_ROWS = 2_048  # rows that all queries process before the next ones: half a megabyte of 256 numbers
 MATMUL_MIN_QUERIES = 64  # with at least this many queries a matrix product is faster, conversion included
-AHEAD = 12  # prefetch distance in rows
+AHEAD, AHEAD_HALVES = 12, 4  # prefetch distances in rows
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
 
 Floats = NDArray[np.float32]
@@ -69,12 +69,10 @@ class Sketch:
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
         return -distances - error, np.minimum(error - distances, 0)
 
-    def bound_rows(self, rows: Array, query: Floats) -> tuple[Floats, Floats]:
-        """Return the (lowest, highest) possible dot product of some rows with one query: float32 (rows) both."""
-        low, high = np.empty((2, len(rows)), np.float32)
-        length = float(np.linalg.norm(query))
-        _bound_row_products(self.values, self.scales, self.errors, rows, query, length, low, high)
-        return low, high
+    def select_rows(self, rows: Array, query: Floats, min_score: float) -> Array:
+        """Return those of some rows whose dot product with a query may be at least `min_score`."""
+        kept, length = np.empty(len(rows), np.int64), float(np.linalg.norm(query))
+        return kept[: _select_rows(self.values, self.scales, self.errors, rows, query, length, min_score, kept)]
 
     def _dots(self, queries: Floats) -> Floats:
         """Return the dot products with scale · values: float32 (queries, n)."""
@@ -150,11 +148,12 @@ def _bound_products(
 
 
 @compiled(fastmath=True)
-def _bound_row_products(
+def _select_rows(
     values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], query: Floats, length: float,
-    low: Floats, high: Floats,
-) -> None:  # fmt: skip
-    last = len(rows) - 1
+    min_score: float, kept: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the rows whose highest possible product reaches `min_score`; return their number."""
+    last, count = len(rows) - 1, 0
     for i in range(0, len(rows), 4):
         for n in range(i + AHEAD, min(i + AHEAD + 4, len(rows))):
             prefetch(scales, rows[n], 0)
@@ -169,9 +168,13 @@ def _bound_row_products(
             b += np.float32(values[rows[second], j]) * number
             c += np.float32(values[rows[third], j]) * number
             d += np.float32(values[rows[fourth], j]) * number
-        for place, dot in (i, a), (second, b), (third, c), (fourth, d):
-            row = rows[place]
-            low[place], high[place] = _bound(dot, scales[row], np.float32(length) * errors[row])
+        for n, dot in enumerate((a, b, c, d)):
+            if i + n <= last:
+                row = rows[i + n]
+                kept[count] = row
+                _, high = _bound(dot, scales[row], np.float32(length) * errors[row])
+                count += int(high >= np.float32(min_score))
+    return count
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
@@ -184,17 +187,11 @@ def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
 def exact_half_dots(rows: Array, places: Array, query: Floats) -> NDArray[np.float64]:
     """Return the dot products of the rows at some positions, as `exact_dots` does. rows: float16 (n, dim)."""
     dots = np.empty(len(places))
-    _sum_half_products(rows.view(np.uint16), np.ascontiguousarray(places, np.int64), _half_values(), query, dots)
+    _sum_half_products(rows.view(np.uint16), places, query.astype(np.float64), dots)
     return dots
 
 
-@cache
-def _half_values() -> Floats:
-    """Return the value of each float16 by its bits: float32 (65,536)."""
-    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
-
-
-@compiled()
+@compiled(fastmath=True)
 def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.float64]) -> None:
     for i in range(len(rows)):
         dot = 0.0
@@ -203,23 +200,19 @@ def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.floa
         dots[i] = dot
 
 
-@compiled()
+@compiled(fastmath=True)
 def _sum_half_products(
-    rows: Matrix[np.uint16], places: NDArray[np.int64], values: Floats, query: Floats, dots: NDArray[np.float64]
+    rows: Matrix[np.uint16], places: NDArray[np.int64], query: NDArray[np.float64], dots: NDArray[np.float64]
 ) -> None:
-    """Write the rows' dot products, four rows at a time, since each sum depends only on its own last addition."""
-    for i in range(0, len(places), 4):
-        last = len(places) - 1
-        a, b, c, d = places[i], places[min(i + 1, last)], places[min(i + 2, last)], places[min(i + 3, last)]
-        dot_a = dot_b = dot_c = dot_d = 0.0
+    """Write the rows' dot products, each by the same machine code, and thus in the same order of addition."""
+    for i in range(len(places)):
+        for n in range(i + AHEAD_HALVES, min(i + AHEAD_HALVES + 1, len(places))):
+            for offset in range(0, 2 * rows.shape[1], CACHE_LINE_BYTES):
+                prefetch(rows, places[n], offset)
+        dot = 0.0
         for j in range(len(query)):
-            number = np.float64(query[j])
-            dot_a += np.float64(values[rows[a, j]]) * number
-            dot_b += np.float64(values[rows[b, j]]) * number
-            dot_c += np.float64(values[rows[c, j]]) * number
-            dot_d += np.float64(values[rows[d, j]]) * number
-        dots[i], dots[min(i + 1, last)] = dot_a, dot_b
-        dots[min(i + 2, last)], dots[min(i + 3, last)] = dot_c, dot_d
+            dot += np.float64(widen(rows[places[i], j])) * query[j]
+        dots[i] = dot
 
 
 def exact_distances(rows: Array, query: Floats) -> NDArray[np.float64]:

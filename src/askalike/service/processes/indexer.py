@@ -16,9 +16,9 @@ from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
+from askalike.service.peers import open_loads
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import open_loads
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
 from askalike.store.query_log import delete_older_than

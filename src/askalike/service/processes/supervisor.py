@@ -17,9 +17,10 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.network import base_url, listen
 from askalike.service.log import announce_address, log_warning, start_log
+from askalike.service.peers import WorkerSlot, create_loads_file
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import WorkerSlot, create_loads_file, create_shared_file
+from askalike.service.shared_files import create_shared_file
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
@@ -55,16 +56,19 @@ class SupervisedProcess:
 
 
 def supervise(
-    settings: ServiceSettings | str | Path, announce: Callable[[str], None] = announce_address, **values: Any
+    settings: ServiceSettings | str | Path | Sequence[str | Path],
+    announce: Callable[[str], None] = announce_address,
+    **values: Any,
 ) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
-    settings: or the directory of the one archive, with the other settings as `values`: `serve("riverside", port=8081)`.
+    settings: or the directory of an archive, or of several, with other settings as `values`: `serve(DIR, port=8081)`.
     Raises SettingsError for an invalid setting, or if it cannot listen at the address, ArchiveError if no archive can
     be served.
     """
     if not isinstance(settings, ServiceSettings):
-        settings = validate_settings(ServiceSettings, {"archives": (settings,), **values}, "serve")
+        archives = (settings,) if isinstance(settings, str | Path) else settings
+        settings = validate_settings(ServiceSettings, {"archives": archives, **values}, "serve")
     start_log()
     faults = _check_archives(settings)
     settings = settings.without_archives(faults)

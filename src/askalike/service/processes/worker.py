@@ -18,9 +18,10 @@ from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
+from askalike.service.peers import PeerRouter, WorkerSlot
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
-from askalike.service.sharing import PeerRouter, RateLimiter, WorkerSlot
+from askalike.service.shared_files import RateLimiter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 """If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""

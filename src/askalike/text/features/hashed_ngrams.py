@@ -22,7 +22,7 @@ from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.types import RESERVED
-from askalike.native.compiled import Matrix, compiled, inlined
+from askalike.native.compiled import Matrix, compiled, widen
 from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
@@ -34,8 +34,6 @@ TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
 Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
-EXPONENT_GAP = np.float32(2.0**112)
-"""Factor for the different exponent biases of float32 and float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,12 +385,4 @@ def _add_weighted_half_rows(
             weight = weights[rows[i]]
             vector = vectors[rows[i]]
             for j in range(len(total)):
-                total[j] += weight * _widen(vector[j])
-
-
-@inlined()
-def _widen(half: int) -> np.float32:
-    """Return the value of the 16 bits of a finite float16: as the bits of a float32, scaled by EXPONENT_GAP."""
-    bits = np.uint32(half)
-    moved = ((bits & np.uint32(0x7FFF)) << np.uint32(13)) | ((bits & np.uint32(0x8000)) << np.uint32(16))
-    return np.uint32(moved).view(np.float32) * EXPONENT_GAP
+                total[j] += weight * widen(vector[j])
