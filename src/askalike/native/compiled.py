@@ -124,13 +124,15 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
-        if (ends := _find_ends(arguments)) is not None:
-            rows = (
-                one.values if isinstance(one, Repeated) else np.full(len(ends), one, float) for one in arguments[2:]
-            )
-            native(out := np.empty(len(arguments[0])), ends, *arguments[:2], *rows)
-            return out
-        arguments = tuple(np.asarray(one) if isinstance(one, Repeated) else one for one in arguments)
+        if Repeated in map(type, arguments):
+            ends = next(one.ends for one in arguments if isinstance(one, Repeated))
+            varying, fixed = arguments[:2], arguments[2:]
+            are_elements = all(isinstance(one, np.ndarray) and one.shape == (ends[-1],) for one in varying)
+            if are_elements and not any(isinstance(one, np.ndarray) for one in fixed):
+                rows = (one.values if isinstance(one, Repeated) else np.full(len(ends), one, float) for one in fixed)
+                native(out := np.empty(ends[-1]), ends, *varying, *rows)
+                return out
+            arguments = tuple(np.asarray(one) if isinstance(one, Repeated) else one for one in arguments)
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
         if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
             arguments = np.broadcast_arrays(*arguments)
@@ -143,15 +145,6 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
         return out
 
     return update_wrapper(apply, formula)
-
-
-def _find_ends(arguments: Sequence[Any]) -> NDArray[np.int64] | None:
-    """Return the ends of Repeated arguments of a formula, if only the first two have a value for each element."""
-    ends = next((one.ends for one in arguments[2:] if isinstance(one, Repeated)), None)
-    if ends is None or any(isinstance(one, np.ndarray) for one in arguments[2:]):
-        return None
-    are_rows = all(isinstance(one, np.ndarray) and one.shape == (ends[-1],) for one in arguments[:2])
-    return ends if are_rows else None
 
 
 class CompiledFunction(Generic[P, ReturnT]):

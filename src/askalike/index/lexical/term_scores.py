@@ -206,7 +206,10 @@ class TermScores:
         for field, own in enumerate(self.terms.statistics):
             of_field = missing[self.terms.fields[missing] == field]
             sizes = self._table_sizes(of_field)
-            self._reserve(int(sizes.sum()))
+            if (size := self.size + int(sizes.sum())) > len(self._entries):
+                grown = np.empty(max(size, 2 * len(self._entries)), np.float64)
+                grown[: self.size] = self._entries[: self.size]
+                self._entries = grown  # searches may still read the array that is replaced
             shares = np.cumsum(sizes.sum(axis=0)) // ENTRIES_AT_ONCE
             for at in np.split(np.arange(len(of_field)), np.flatnonzero(np.diff(shares)) + 1):
                 self._append_tables(of_field[at], sizes[:, at], own)
@@ -244,13 +247,6 @@ class TermScores:
         begins = ends[count - 1 : -1].reshape(sizes.shape) + (self.size - first)
         self._starts[:, numbers] = np.where(segment_ids < 0, -1, begins)
         self.size += len(scores) - first
-
-    def _reserve(self, count: int) -> None:
-        """Make room for entries. Searches may still read the array that is replaced."""
-        if self.size + count > len(self._entries):
-            grown = np.empty(max(self.size + count, 2 * len(self._entries)), np.float64)
-            grown[: self.size] = self._entries[: self.size]
-            self._entries = grown
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
