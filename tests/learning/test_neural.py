@@ -1,5 +1,7 @@
 """A trained encoder, from an archive's pairs to its file and back."""
 
+import resource
+
 import numpy as np
 import pytest
 import torch
@@ -249,3 +251,53 @@ def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(arch
         for ranker in (fitted, rankers.create(name, {}, archive.path))
     ]
     assert ranked[0] == ranked[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "gpus", "message"),
+    [
+        (
+            {"accelerator": "cuda"},
+            0,
+            r"training.accelerator=cuda: torch \S+ finds no NVIDIA GPU; use training.accelerator=cpu",
+        ),
+        ({"accelerator": "mps"}, 0, r"training.accelerator=mps: torch \S+ finds no Apple GPU"),
+        (
+            {"accelerator": "cuda", "devices": 2},
+            1,
+            "2 devices with training.accelerator=cuda: torch finds 1 NVIDIA GPU; use devices=1",
+        ),
+    ],
+)
+def test_a_missing_gpu_is_told_before_anything_is_read(archive, monkeypatch, values, gpus, message):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: bool(gpus))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    lines = []
+    with pytest.raises(SettingsError, match=message):
+        models.train(archive, Recipe.read("cnn", TINY | values), "mine", log=lines.append)
+    assert not lines
+
+
+def test_a_trained_network_on_a_missing_gpu_is_one_line(archive, monkeypatch):
+    folder = models.train(archive, Recipe.read("cnn", TINY), "mine")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingsError, match=r"device=cuda: torch \S+ finds no NVIDIA GPU; use device=cpu"):
+        open_encoder(folder, {"device": "cuda"})
+
+
+def test_a_full_disk_is_one_line_and_the_same_call_goes_on(archive, limit_file_size):
+    recipe = Recipe.read("cnn", TINY)
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    limit_file_size(2_000)
+    with pytest.raises(ArchiveError, match=r"mine: cannot be written \(.*free some space"):
+        models.train(archive, recipe, "mine")
+    limit_file_size(unlimited)
+    assert (models.train(archive, recipe, "mine") / "weights.safetensors").exists()
+
+
+def test_too_few_pairs_are_told_before_word_vectors_are_learned(archive):
+    lines = []
+    with pytest.raises(TrainingError, match="4[0-9] training pairs: too few; 100 are needed"):
+        models.train(archive, Recipe.read("cnn", TINY | {"min_pairs": 100}), "mine", log=lines.append)
+    assert not lines

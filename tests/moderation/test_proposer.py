@@ -31,6 +31,21 @@ def calibrated(calibrated_riverside, tmp_path):
         yield archive
 
 
+@pytest.fixture(scope="module")
+def whole_scan(tmp_path_factory):
+    """Riverside, without a calibration, with twenty of its questions asked again, after a scan; and its steps."""
+    path = riverside(tmp_path_factory.mktemp("scanned") / "riverside")
+    with Archive.open(path) as archive:
+        ask_again(archive)
+        return path, finish(create_proposer(archive))
+
+
+@pytest.fixture
+def scanned(whole_scan, tmp_path):
+    with Archive.open(shutil.copytree(whole_scan[0], tmp_path / "scanned")) as archive:
+        yield archive
+
+
 def create_proposer(archive, name=DEFAULT_RANKER):
     ranker = rankers.create(name)
     ranker.build(archive.view())
@@ -109,25 +124,21 @@ def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):
     assert ("new", "r013") in proposed_pairs(archive)
 
 
-def test_an_interrupted_scan_is_resumed(archive, tmp_path):
-    n_steps = finish(create_proposer(archive))
-    with Archive.open(riverside(tmp_path / "other")) as other:
-        ask_again(other)
-        interrupted = create_proposer(other)
-        for _ in range(10):
-            interrupted.step()
-        assert finish(create_proposer(other)) == n_steps - 10
-        assert sorted(proposed_pairs(other)) == sorted(proposed_pairs(archive))
-        assert finish(create_proposer(other)) == 0
+def test_an_interrupted_scan_is_resumed(archive, scanned, whole_scan):
+    interrupted = create_proposer(archive)
+    for _ in range(10):
+        interrupted.step()
+    assert finish(create_proposer(archive)) == whole_scan[1] - 10
+    assert sorted(proposed_pairs(archive)) == sorted(proposed_pairs(scanned))
+    assert finish(create_proposer(archive)) == 0
 
 
-def test_another_ranker_scans_again_and_decisions_stay(archive):
-    finish(create_proposer(archive))
-    rejected = pending_proposals(archive)[0]
-    decide_proposal(archive, rejected.id, "reject")
-    assert finish(create_proposer(archive, "bm25")) > 10
-    assert {p.ranker for p in pending_proposals(archive, 10_000)} == {"bm25"}
-    assert {rejected.duplicate_id, rejected.original_id} not in [set(pair) for pair in proposed_pairs(archive)]
+def test_another_ranker_scans_again_and_decisions_stay(scanned):
+    rejected = pending_proposals(scanned)[0]
+    decide_proposal(scanned, rejected.id, "reject")
+    assert finish(create_proposer(scanned, "bm25")) > 10
+    assert {p.ranker for p in pending_proposals(scanned, 10_000)} == {"bm25"}
+    assert {rejected.duplicate_id, rejected.original_id} not in [set(pair) for pair in proposed_pairs(scanned)]
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
 from waiting import run
 
-TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
+TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil", "fry an egg", "rice timer", "cook hens"]
 
 
 class CountingEngine(LocalEngine):

@@ -75,16 +75,17 @@ def test_a_batch_is_stored_whole_or_not_at_all(service: Service) -> None:
     response = service.send("POST", f"{QUESTIONS}:batch", {"items": items})
     assert (response.status, response.json["created"]) == (201, 300)
     wait_for(lambda: set(search(service, "boiled batch 7")) >= {"b7"})
-    wrong = [EGG | {"id": "c1"}, {"id": "c2"}]
-    refused = service.send("POST", f"{QUESTIONS}:batch", {"items": wrong})
-    assert (refused.status, refused.json["errors"][0]["location"]) == (422, "body.items.1.title")
-    assert service.get(f"{QUESTIONS}/c1").status == 404
+    for wrong in ({"id": "c2"}, {"id": "c2", "title": ""}):
+        refused = service.send("POST", f"{QUESTIONS}:batch", {"items": [EGG | {"id": "c1"}, wrong]})
+        assert (refused.status, refused.json["errors"][0]["location"]) == (422, "body.items.1.title")
+        assert service.get(f"{QUESTIONS}/c1").status == 404
 
 
 @pytest.mark.parametrize(
     ("fields", "where"),
     [
         ({"title": None}, "body.title"),
+        ({"title": ""}, "body.title"),
         ({"markup": "markdown"}, "body.markup"),
         ({"created_at": "yesterday"}, "body.created_at"),
         ({"url": "javascript:alert(1)"}, "body.url"),

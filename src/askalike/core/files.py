@@ -109,6 +109,17 @@ def folder_errors(path: Path, advice: str) -> Iterator[None]:
         raise ArchiveError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from None
 
 
+@contextmanager
+def tensor_errors() -> Iterator[None]:
+    """Turn errors of safetensors, which writes a file past Python, into an OSError: a full disk is one of them."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
+
+
 def user_cache() -> Path:
     """Return this user's cache folder. Raises RuntimeError for a user without a home directory."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike"

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -151,8 +152,9 @@ def safe_url(url: str | None) -> str | None:
         return None
 
 
+@lru_cache(64)
 def is_loopback(host: str) -> bool:
-    """Return whether an address or a host name is this machine's own."""
+    """Return whether an address or a host name is this machine's own. Every request asks for the same ones."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -38,7 +38,11 @@ class EncodingSettings(config.Settings):
     """Settings of the encoding of texts."""
 
     code: CodeRule = Field("drop", description="whether code is read")
-    batch: int = Field(32, ge=1, description="number of texts encoded at a time; lower it if memory runs out")
+    batch: int | None = Field(
+        None,
+        ge=1,
+        description="number of texts encoded at a time, by default 32, on a GPU 256; lower it if memory runs out",
+    )
     precision: Annotated[Literal["8", "32", "bf16"], BeforeValidator(str)] = Field(
         "8",
         description="number of bits per weight: 8 is twice as fast as 32, with almost equal vectors; bf16 is for GPUs",
@@ -180,7 +184,8 @@ class PretrainedEncoder(Encoder):
 
     def _encode_texts(self, role: Role, texts: Sequence[str]) -> Any:
         """Return vectors (texts, dim), a CSR array if they are sparse."""
-        return self._open_model(role).encode(texts, self.settings.batch)
+        model, batch = self._open_model(role), self.settings.batch
+        return model.encode(texts) if batch is None else model.encode(texts, batch)
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is encoded: title and body."""
@@ -208,6 +213,7 @@ class PretrainedEncoder(Encoder):
         if getattr(self.settings, "device", None) == "cuda":
             if self._is_sparse or self._has_routes:
                 raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
+            require_device("cuda", "device")
             return TorchModel(self.folder, "cuda", self.settings.precision != "32")
         from askalike.encoders.onnx.model import OnnxModel
 
@@ -255,15 +261,23 @@ class TorchModel:
         model = load_sentence_transformer(folder, device)
         self._model = model.bfloat16() if half else model
 
-    def encode(self, texts: Sequence[str], batch: int = 32) -> NDArray[np.float32]:
-        """Return the vectors of texts, (texts, dim). batch: number of texts, of similar length, encoded together."""
+    def encode(self, texts: Sequence[str], batch: int = 256) -> NDArray[np.float32]:
+        """Return the vectors of texts, (texts, dim). batch: number of texts, of similar length, encoded together.
+
+        Raises SettingsError if the device's memory does not suffice.
+        """
+        import torch
+
         options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
-        vectors = self._model.encode(list(texts), **options)
+        try:
+            vectors = self._model.encode(list(texts), **options)
+        except torch.OutOfMemoryError:
+            raise SettingsError(f"batch={batch}: too many texts at a time for the device's memory; lower it") from None
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
 
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:
-    """Load the sentence-transformers model in a folder, without a progress bar.
+    """Load the sentence-transformers model in a folder, in 32 bits whatever its file has, without a progress bar.
 
     Raises SettingsError if sentence-transformers is not installed.
     """
@@ -273,4 +287,24 @@ def load_sentence_transformer(folder: Path, device: str | None) -> Any:
     except ImportError:
         raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return SentenceTransformer(str(folder), device=device, local_files_only=True)
+    return SentenceTransformer(str(folder), device=device, local_files_only=True).float()
+
+
+def require_device(device: str, setting: str, count: int = 1) -> None:
+    """Raise SettingsError unless torch finds `count` devices of this kind: `cpu`, `cuda` or `mps`.
+
+    setting: its name, for the message.
+    """
+    if device == "cpu":
+        return
+    import torch
+
+    if device == "cuda":
+        kind, found = "NVIDIA GPU", torch.cuda.device_count() if torch.cuda.is_available() else 0
+    else:
+        kind, found = "Apple GPU", int(torch.backends.mps.is_available())
+    if not found:
+        advice = f"use {setting}=cpu, or install the GPU's driver and a torch that supports it"
+        raise SettingsError(f"{setting}={device}: torch {torch.__version__} finds no {kind}; {advice}")
+    if found < count:
+        raise SettingsError(f"{count} devices with {setting}={device}: torch finds {found} {kind}; use devices={found}")

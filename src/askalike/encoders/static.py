@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
 from askalike.core.values import format_count
@@ -124,7 +125,8 @@ class StaticEncoder(Encoder):
         from safetensors.numpy import save_file
 
         vectors = tensors["rows.weight"][RESERVED:].astype(np.float16)
-        save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS_FILE)
+        with tensor_errors():
+            save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS_FILE)
         features.save(folder)
         return {"static": recipe.features.model_dump()}
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from askalike.core.errors import InputError
-from askalike.core.files import replace_file
+from askalike.core.files import replace_file, tensor_errors
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 BEST_WEIGHTS_FILE = "best.safetensors"
@@ -81,6 +81,6 @@ def restore(directory: Path, network: nn.Module, optimizer: Optimizer) -> None:
 
 
 def _write_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, str], path: Path) -> None:
-    with replace_file(path) as partial:
+    with replace_file(path) as partial, tensor_errors():
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         safetensors.torch.save_file(plain, partial, dict(metadata))

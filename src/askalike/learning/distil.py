@@ -19,7 +19,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
-from askalike.core.files import folder_errors
+from askalike.core.files import folder_errors, tensor_errors
 from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Question
@@ -228,7 +228,8 @@ def _save(
     ).model_dump()  # fmt: skip
     tables = {"static": settings.lookup.model_dump(), "teacher": reference}
     with write_text_model(folder, "asymmetric", tables, view) as new:
-        save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
+        with tensor_errors():
+            save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)
         teacher.learned_labels.write(new)

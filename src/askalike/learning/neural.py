@@ -15,9 +15,11 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, Tables, validate_settings
 from askalike.core.errors import NotFittedError, SettingsError
+from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TracedText, VectorContributions, read_model_file
+from askalike.encoders.pretrained import require_device
 from askalike.learning.networks import Network, TokenTrace
 from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import Recipe
@@ -80,6 +82,7 @@ class NeuralEncoder(Encoder):
         model = read_model_file(folder)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         recipe, features, network = open_network(folder)
+        require_device(settings.device, "device")
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
         trained_until = model.get("trained", {}).get("trained_until")
         learned = LearnedLabels.read(folder)
@@ -91,7 +94,8 @@ class NeuralEncoder(Encoder):
     def save_model(folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
         """Write the files that `open` reads except model.toml; return its tables in addition to the recipe's."""
         features.save(folder)
-        save_file(dict(tensors), folder / WEIGHTS_FILE)
+        with tensor_errors():
+            save_file(dict(tensors), folder / WEIGHTS_FILE)
         return {}
 
     @property

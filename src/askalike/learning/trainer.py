@@ -2,9 +2,11 @@
 
 import copy
 import ctypes
+import logging
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +21,7 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike.core.errors import TrainingError
+from askalike.core.files import folder_errors
 from askalike.core.values import format_count
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
@@ -32,6 +35,8 @@ from askalike.learning.used_rows import LazyAdam
 
 MAX_PAIRS_NAMED = 3
 """Maximum number of pairs of a failed batch named in the message."""
+IF_UNWRITABLE = "free some space; the same command then resumes after the last finished epoch"
+"""The advice on a full disk."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's mallopt: how much freed memory a process keeps, and from which size on an array is mapped for itself."""
 KEPT_BYTES, MAPPED_BYTES = 1 << 30, 1 << 28
@@ -92,18 +97,33 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     The same job gives the same weights on devices of the same type, interrupted or not.
     Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
     """
-    _check_job(job)
-    job.directory.mkdir(parents=True, exist_ok=True)
-    fabric = Fabric(
-        accelerator=job.settings.accelerator,
-        devices=job.settings.devices,
-        strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
-        precision=_choose_precision(job.settings),
-    )
-    with _unwrap_process_errors(), _keep_freed_memory():
+    check_counts(len(job.examples), len(job.dev.query_ids), job.settings)
+    with folder_errors(job.directory, IF_UNWRITABLE):
+        job.directory.mkdir(parents=True, exist_ok=True)
+    with _unwrap_process_errors(), _keep_freed_memory(), _silence_advice():
+        fabric = Fabric(
+            accelerator=choose_accelerator(job.settings),
+            devices=job.settings.devices,
+            strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
+            precision=_choose_precision(job.settings),
+        )
         fabric.launch(partial(_train_on_device, job=job))
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
     return checkpoint.read_history(job.directory, job.run_id) or []
+
+
+@contextmanager
+def _silence_advice() -> Iterator[None]:
+    """Hide what Fabric and torch advise a programmer of a training loop, which a user of one cannot follow."""
+    logger = logging.getLogger("lightning_fabric")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse invariant checks")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager
@@ -131,24 +151,37 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
-def _check_job(job: TrainingJob) -> None:
-    count, needed = len(job.examples), job.settings.min_pairs
-    if count < needed:
+def check_counts(pairs: int, dev_queries: int, settings: TrainingSettings) -> None:
+    """Raise TrainingError for too few pairs, or no dev queries."""
+    if pairs < (needed := settings.min_pairs):
         advice = "use more signals, or set training.min_pairs"
-        raise TrainingError(f"{format_count(count, 'training pair')}: too few; {needed} are needed; {advice}")
-    if not job.dev.query_ids:
+        raise TrainingError(f"{format_count(pairs, 'training pair')}: too few; {needed} are needed; {advice}")
+    if not dev_queries:
         raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
+
+
+def describe_gpu(settings: TrainingSettings) -> str:
+    """Return a sentence on the GPU that trains, and in which number format; "" for a CPU."""
+    accelerator = choose_accelerator(settings)
+    if accelerator == "cpu":
+        return ""
+    name = torch.cuda.get_device_name() if accelerator == "cuda" else "the Apple GPU"
+    return f"training on {name} ({accelerator}, {_choose_precision(settings)})"
 
 
 def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
     if settings.precision != "auto":
         return settings.precision
-    return "bf16-mixed" if uses_cuda(settings) else "32-true"
+    return "bf16-mixed" if choose_accelerator(settings) == "cuda" else "32-true"
 
 
-def uses_cuda(settings: TrainingSettings) -> bool:
-    """Return whether a network is trained on an NVIDIA GPU."""
-    return settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
+def choose_accelerator(settings: TrainingSettings) -> Literal["cpu", "cuda", "mps"]:
+    """Return the kind of device that trains; `auto` is a GPU if torch finds one."""
+    if settings.accelerator != "auto":
+        return settings.accelerator
+    if torch.backends.mps.is_available():  # Fabric's order
+        return "mps"
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 @contextmanager
@@ -194,9 +227,10 @@ def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
 def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
     """Write the best weights, then the checkpoint: after a kill in between, the epoch is repeated and rewrites both."""
     if fabric.is_global_zero:
-        if not epochs or find_best_epoch(epochs).number == len(epochs):
-            checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
-        checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
+        with folder_errors(job.directory, IF_UNWRITABLE):
+            if not epochs or find_best_epoch(epochs).number == len(epochs):
+                checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
+            checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
     fabric.barrier()
 
 

@@ -15,11 +15,12 @@ import torch
 
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.files import replace_folder
+from askalike.core.files import folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
+from askalike.encoders.pretrained import require_device
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
@@ -43,9 +44,13 @@ from askalike.learning.trained_network import (
     start_fingerprints,
 )
 from askalike.learning.trainer import (
+    IF_UNWRITABLE,
     TrainingJob,
     TrainingProgress,
     TrainingProgressCallback,
+    check_counts,
+    choose_accelerator,
+    describe_gpu,
     find_best_epoch,
     train,
 )
@@ -88,11 +93,16 @@ def train_recipe(
     """Train a recipe on a view, write the model to `folder` and return its epochs.
 
     The view's dev queries choose the best epoch; without any, some clusters are held out. The same call after an
-    interruption or a kill resumes with the unfinished epoch. Raises TrainingError.
+    interruption or a kill resumes with the unfinished epoch. Raises TrainingError,
+    ArchiveError if nothing can be written, SettingsError for a device that is missing.
     """
+    require_device(choose_accelerator(recipe.training), "training.accelerator", recipe.training.devices)
     data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
+    check_counts(len(data.pairs), len(data.dev.queries), recipe.training)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
+    if gpu := describe_gpu(recipe.training):
+        log(gpu)
     if view.held_out_splits:
         log(f"splits not learned from: {', '.join(view.held_out_splits)}")
     return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
@@ -140,12 +150,14 @@ class TrainingRun:
         network = create_network(self.recipe, len(self.features.tokens))
         examples, dev = self._build_examples(), self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
-        coverage = self._initialise_network(network, examples) if finished is None else ""
+        with folder_errors(self.folder, IF_UNWRITABLE):
+            coverage = self._initialise_network(network, examples) if finished is None else ""
         self.log(coverage if finished is None else f"resuming after epoch {len(finished)}")
         used = UsedRows.find(examples, dev, self.partial_folder) if network.is_table else None
         if used:
             if finished is None:
-                used.save_initial(network)
+                with folder_errors(self.folder, IF_UNWRITABLE):
+                    used.save_initial(network)
             network = used.select(network)
             examples = replace(examples, rows=used.renumber(examples))
             dev = replace(dev, rows=used.renumber(dev))
@@ -276,7 +288,7 @@ class TrainingRun:
             "parameters": sum(tensors[name].size for name, _ in network.named_parameters()),
         }  # fmt: skip
         encoder_class = registry.load("encoder", network.encoder_name)
-        with replace_folder(self.folder) as new:
+        with folder_errors(self.folder, IF_UNWRITABLE), replace_folder(self.folder) as new:
             tables = encoder_class.save_model(new, recipe, self.features, tensors)
             learned = self._learned_labels()
             learned.write(new)

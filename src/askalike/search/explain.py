@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     must be found again.
     """
     sums = {
-        field: sum(c.score for c in explanation.contributions if field in c.fields)
+        field: sum([c.score for c in explanation.contributions if field in c.fields])
         for field in ("rephrasing", "body", "answer")
         if field in explanation.text
     }
@@ -89,7 +90,7 @@ def sum_fields(explanation: Explanation) -> Mapping[str, float]:
 def found_words(hit: SearchHit) -> list[str]:
     """Return the distinct words of the query that were found in a hit."""
     contributions = hit.explanation.contributions if hit.explanation else ()
-    return list(dict.fromkeys(contribution.word for contribution in contributions))
+    return list(dict.fromkeys(map(attrgetter("word"), contributions)))
 
 
 def corrected_words(hits: Sequence[SearchHit]) -> Sequence[str]:

@@ -66,8 +66,8 @@ def create_app(
     )
     app.state.service = state
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
-    for router in (asking.router, embeddings.router, *dropins, *records.ROUTERS, moderation.router):
-        app.include_router(router, prefix="/v1/{archive}")  # first, as routes are tried in order
+    for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, moderation.router):
+        app.include_router(router, prefix="/v1/{archive}")  # the busiest first, as routes are tried in order
     for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
         app.include_router(router)
     app.add_middleware(HeadMiddleware)  # innermost

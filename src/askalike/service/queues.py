@@ -16,8 +16,8 @@ from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.editing import write_together
 
-MAX_BATCH = 4
-"""Maximum number of requests in a batch: more save little, and each waits for the whole batch."""
+MAX_BATCH = 8
+"""Maximum number of requests in a batch, for which each of them waits. 4 take .7, 8 .6 of the time of single ones."""
 
 WRITE_WINDOW_S = 0.1
 """Time after the beginning of a batch of writes in which further ones are collected for the next batch."""

@@ -39,6 +39,8 @@ MinSimilarity = Annotated[
 ]
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
+QuestionTitle = Annotated[str, Field(min_length=1, max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]
+"""The title of a question that is written here; an imported one may be empty."""
 DATE_TYPE = {"type": "string", "format": "date-time", "maxLength": 40}
 DATE_SCHEMA = WithJsonSchema(DATE_TYPE | {"description": "ISO 8601; in UTC without an offset"}, mode="validation")
 Date = Annotated[str, Field(max_length=40), AfterValidator(parse_utc), DATE_SCHEMA]
@@ -217,9 +219,9 @@ def format_confidence(probability: float | None) -> str:
 
 
 class QuestionFields(RequestModel):
-    """A question without its id. A missing field is empty: a question is always replaced as a whole."""
+    """A question without its id. A missing field other than the title is empty: all of it is replaced."""
 
-    title: ShortText
+    title: QuestionTitle
     body: Text = ""
     markup: Literal["text", "html"] = "text"
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()

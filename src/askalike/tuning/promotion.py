@@ -94,6 +94,8 @@ def promote(
     comparison = f"{name}: {queries} are too few to decide whether it is better than {active.name}"
     if queries.n < MIN_QUERIES:
         comparison += f", {MIN_QUERIES} are needed"
+        if queries.split_name is None:
+            comparison += f"; hold some out (askalike split {archive.path} --by cluster) and train again, or use tune"
     else:
         pair = _compare_rankers(archive, candidate, active, queries, measure, progress)
         is_better = pair.difference > 0 and pair.p < ALPHA

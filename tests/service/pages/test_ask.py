@@ -208,11 +208,11 @@ def test_details_come_before_the_hits_on_narrow_pages(visit) -> None:
         details, shown = body.bounding_box(), hit.bounding_box()
         assert page.locator("#title").bounding_box()["y"] < details["y"] < shown["y"] < 500
         assert details["height"] < 60
-    body.fill("I have lost my library card.\n" * 4)
-    assert body.bounding_box()["height"] > 90
     page.set_viewport_size({"width": 1200, "height": 800})
     form = body.bounding_box()
     assert hit.bounding_box()["x"] > form["x"] + form["width"]
+    body.fill("I have lost my library card.\n" * 4)  # it searches again, and other hits come
+    assert body.bounding_box()["height"] > 90
 
 
 @pytest.fixture(scope="module")

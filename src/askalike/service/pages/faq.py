@@ -18,7 +18,7 @@ from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.languages import mark
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.schema import RecordNumber, ShortText, Text
+from askalike.service.schema import QuestionTitle, RecordNumber, ShortText, Text
 from askalike.store import AlreadyDecidedError, Archive
 from askalike.store.drafts import (
     FAQ_ID_PREFIX,
@@ -64,7 +64,7 @@ class ChosenDraft(BaseModel):
 class FaqEntry(BaseModel):
     """An entry that a moderator writes or accepts: the question, its text, other phrasings, and the answer."""
 
-    title: Annotated[ShortText, Field(min_length=1)]
+    title: QuestionTitle
     body: Text
     wordings: Annotated[list[ShortText], Field(max_length=100)]
     answer: Annotated[Text, Field(min_length=1)]

@@ -22,7 +22,7 @@ from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.schema import ShortText, Text
+from askalike.service.schema import QuestionTitle, ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
@@ -170,7 +170,7 @@ def _relate(question: Question, relation: str, explanation: Explanation | None) 
 class Correction(BaseModel):
     """The fields that were changed: those of a question, or the body of an answer."""
 
-    title: Annotated[ShortText, Field(min_length=1)] = ""
+    title: QuestionTitle = ""
     body: Text = ""
     tags: Annotated[tuple[ShortText, ...], Field(max_length=50)] = ()
     rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()

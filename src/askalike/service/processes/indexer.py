@@ -33,7 +33,9 @@ RETRY_S = 5
 IDLE_S = 2
 """The wait before it looks for duplicates again if no question was left to scan."""
 NICENESS = 5
-"""Niceness of the indexer, so that the workers' requests have priority if cores are few."""
+"""Niceness of the indexer, so that the workers' requests have priority if cores are few.
+
+It is not that of its session, which Linux would apply to the workers, too: they are in the same one."""
 BUSY_FACTOR = 10
 """While people search, it looks for duplicates this many times more rarely: each time takes a processor from them."""
 PROPOSE_RETRY_S = 60
