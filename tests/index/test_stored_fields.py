@@ -158,7 +158,7 @@ def test_terms_that_are_looked_up_a_few_at_a_time_score_as_all_at_once(documents
     documents = {number: [(0, terms)] for number, terms in documents.items()}
     at_once = search(fresh(documents, field_count=2), QUERIES, ALL[0], 20, fields=FIELDS)
     monkeypatch.setattr(term_scores, "MIN_ROOM", 1)
-    monkeypatch.setattr(term_scores, "TERMS_AT_ONCE", 3)
+    monkeypatch.setattr(term_scores, "ENTRIES_AT_ONCE", 3)
     searcher = fresh(documents, field_count=2)
     for query, expected in zip(QUERIES, at_once, strict=True):
         [found] = search(searcher, [query], ALL[0], 20, fields=FIELDS)

@@ -22,8 +22,9 @@ def test_finds_what_is_there(held, wanted):
 
 def test_a_segment_remembers_positions_up_to_a_limit(monkeypatch):
     (live,) = fresh({1: [(0, ["a", "b", "d"])]}).segments
-    for limit in (0, 3, 4, 100):
+    for limit, together in ((0, 9), (100, 1), (100, 2), (3, 9), (4, 9), (100, 9)):
         monkeypatch.setattr(segment, "MAX_REMEMBERED_TERMS", limit)
+        monkeypatch.setattr(segment, "MAX_REMEMBERED_TOGETHER", together)
         for _ in range(2):
             assert live.find(["d", "x", "a", "d"]).tolist() == [2, -1, 0, 2]
             assert live.find(["b", "y"]).tolist() == [1, -1]

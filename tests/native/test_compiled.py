@@ -22,6 +22,7 @@ from askalike.native.compiled import (
     OFF_SWITCH,
     CompiledFunction,
     Matrix,
+    Repeated,
     compiled,
     elementwise,
     inlined,
@@ -61,6 +62,12 @@ def share(part: float, whole: float) -> float:
 def grow(value: float) -> float:
     """Another formula, whose loop has the same byte code."""
     return value + 1.0
+
+
+@elementwise
+def shift(part: float, whole: float, more: float, less: float) -> float:
+    """A formula of which two arguments may be repeated."""
+    return part / whole + more - less
 
 
 @compiled()
@@ -138,6 +145,18 @@ def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
     result = share(np.array([[4], [9]]), np.array([2.0, 3.0, 0.0]))
     assert result == pytest.approx(np.array([[1.0, 2 / 3, 0.0], [1.5, 1.0, 0.0]]))
     assert share(4, 2) == 1.0
+
+
+def test_formula_reads_repeated_values_as_the_array_that_they_stand_for() -> None:
+    part, whole, ends = np.arange(1.0, 6.0), np.array([2.0, 2.0, 4.0, 4.0, 4.0]), np.array([2, 2, 5])
+    repeated = Repeated(np.array([3.0, 9.0, 7.0]), ends)
+    expanded = np.array([3.0, 3.0, 7.0, 7.0, 7.0])
+    expected = [p / w + e - 1.0 for p, w, e in zip(part, whole, expanded, strict=True)]
+    assert shift(part, whole, repeated, 1.0).tolist() == shift(part, whole, expanded, 1.0).tolist() == expected
+    assert shift(part, 2.0, repeated, 1.0).tolist() == shift(part, 2.0, expanded, 1.0).tolist()  # not one a row
+    assert shift(part, whole, repeated, part).tolist() == shift(part, whole, expanded, part).tolist()
+    assert (np.log(repeated) + 2 * repeated).tolist() == (np.log(expanded) + 2 * expanded).tolist()
+    assert (repeated + part).tolist() == (expanded + part).tolist()
 
 
 def test_code_is_loaded_without_numba_and_compiled_again_where_the_file_is_damaged(tmp_path: Path) -> None:

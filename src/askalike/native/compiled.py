@@ -79,15 +79,44 @@ def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], Com
     return make
 
 
+class Repeated(np.lib.mixins.NDArrayOperatorsMixin):
+    """Values that each stand for several elements of an array, which an `elementwise` formula reads without expansion.
+
+    values: (n). ends: int64 (n), the end of each one's elements. To numpy, it is the array of all elements.
+    """
+
+    def __init__(self, values: NDArray[np.float64], ends: NDArray[np.int64]) -> None:
+        self.values, self.ends = values, ends
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.repeat(self.values, np.diff(self.ends, prepend=0)).astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Apply a function of numpy to the array."""
+        expanded = (np.asarray(one) if isinstance(one, Repeated) else one for one in inputs)
+        return getattr(ufunc, method)(*expanded, **options)
+
+
 def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
-    """Vectorise a formula of floats: it then takes float64 arrays that broadcast together."""
+    """Vectorise a formula of floats: it then takes float64 arrays that broadcast together.
+
+    The arguments after the second may be Repeated, all with the same ends: what depends on them alone is then computed
+    once for each of their values.
+    """
     function = cast(types.FunctionType, inlined()(formula))
     names = [f"a{n}" for n in range(_parameter_count(function))]
-    items, parameters = (", ".join(f"{name}{what}" for name in names) for what in ("[i]", ": Row"))
-    source = (
-        f"def loop(out: Row, {parameters}) -> None:\n    for i in range(len(out)):\n        out[i] = formula({items})"
-    )
-    scope = {"Row": NDArray[np.float64], "formula": function, "__file__": function.__globals__["__file__"]}
+    items = ", ".join([*(f"{name}[i]" for name in names[:2]), *(f"b{name}" for name in names[2:])])
+    source = "\n".join((
+        f"def loop(out: Row, ends: Ends, {', '.join(f'{name}: Row' for name in names)}) -> None:",
+        "    start = 0",
+        "    for row in range(len(ends)):",
+        *(f"        b{name} = {name}[row]" for name in names[2:]),
+        "        for i in range(start, ends[row]):",
+        f"            out[i] = formula({items})",
+        "        start = ends[row]",
+    ))  # fmt: skip
+    scope: dict[str, Any] = {"Row": NDArray[np.float64], "Ends": NDArray[np.int64], "formula": function}
+    scope["__file__"] = function.__globals__["__file__"]
     # numba's own cache tells functions apart by the file and the qualified name, as their byte code is the same.
     exec(compile(source, scope["__file__"], "exec"), scope)
     loop = cast(types.FunctionType, scope["loop"])
@@ -95,6 +124,15 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
+        if Repeated in map(type, arguments):
+            ends = next(one.ends for one in arguments if isinstance(one, Repeated))
+            varying, fixed = arguments[:2], arguments[2:]
+            are_elements = all(isinstance(one, np.ndarray) and one.shape == (ends[-1],) for one in varying)
+            if are_elements and not any(isinstance(one, np.ndarray) for one in fixed):
+                rows = (one.values if isinstance(one, Repeated) else np.full(len(ends), one, float) for one in fixed)
+                native(out := np.empty(ends[-1]), ends, *varying, *rows)
+                return out
+            arguments = tuple(np.asarray(one) if isinstance(one, Repeated) else one for one in arguments)
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
         if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
             arguments = np.broadcast_arrays(*arguments)
@@ -103,7 +141,7 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
         out, columns = np.empty(shape), np.empty((len(arguments), *shape))
         for n, argument in enumerate(arguments):
             columns[n, ...] = argument
-        native(out.reshape(-1), *columns.reshape(len(arguments), -1))
+        native(out.reshape(-1), np.arange(1, out.size + 1), *columns.reshape(len(arguments), -1))
         return out
 
     return update_wrapper(apply, formula)

@@ -6,6 +6,7 @@ askalike.search, since experiments, calibration and moderation, on layers below 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,12 +174,13 @@ def explain_retrieved(
 def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     ids, columns = view.ids(retrieved.distinct_docids), {}
-    for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
-        known = list(map(ids.get, docids.tolist()))
-        found = [id for id in known if id is not None]
-        if len(found) < len(known):
-            scores = scores[[id is not None for id in known]]
-        columns[one.id] = found, scores
+    found = [*map(ids.get, np.concatenate([np.empty(0, np.int64), *retrieved.docids]).tolist())]
+    ends = accumulate(map(len, retrieved.docids))
+    for one, scores, end in zip(retrieved.queries, retrieved.scores, ends, strict=True):
+        own = found[end - len(scores) : end]
+        if None in own:
+            scores = scores[[id is not None for id in own]]
+        columns[one.id] = [id for id in own if id is not None], scores
     return Run(columns)
 
 

@@ -24,6 +24,8 @@ from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
+MAX_REMEMBERED_TOGETHER = 1 << 10
+"""Terms of more than a few queries are found faster than remembered."""
 OF_TERMS = ("postings", "term_signatures", "_positions")
 """Cached attributes of a segment that do not depend on deletions."""
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
@@ -205,11 +207,13 @@ class LiveSegment(LiveRows):
 
     def find(self, terms: Sequence[str]) -> Array:
         """Return the position of each term in the dictionary, −1 for a missing term: int64."""
-        known = self._positions
-        if new := [term for term in terms if term not in known]:
-            if len(known) + len(new) > MAX_REMEMBERED_TERMS:
-                return self._find_terms(terms)
+        known, new = self._positions, terms
+        if len(terms) <= MAX_REMEMBERED_TOGETHER:
+            new = [term for term in terms if term not in known]
+        if new:
             found = self._find_terms(new)
+            if len(new) > MAX_REMEMBERED_TOGETHER or len(known) + len(new) > MAX_REMEMBERED_TERMS:
+                return found if new is terms else self._find_terms(terms)
             known.update(zip(new, found.tolist(), strict=True))
         return np.array([known[term] for term in terms], np.int64)
 

@@ -12,15 +12,15 @@ from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
 from askalike.index.rows import find_distinct
-from askalike.native.compiled import Matrix, compiled
+from askalike.native.compiled import Repeated, compiled
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
 
 MIN_ROOM = 1 << 10
 """Minimum number of terms that columns grow by."""
-TERMS_AT_ONCE = 64
-"""Number of terms whose tables are computed together: their columns stay in the processor's cache."""
+ENTRIES_AT_ONCE = 1 << 16
+"""Number of scores that are computed together: their columns stay in the processor's cache."""
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -91,23 +91,14 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Fi
     twice the one before, with frequencies of at most twice that. Rephrasings are ignored, so that adding a rephrasing
     does not change other scores.
     """
-    columns = _bound_columns(df, ttf, statistics.max_length)
-    return _score_columns(similarity, columns, statistics.collection).max(axis=1)
+    tf, lengths = _bound_texts(ttf, statistics.max_length)
+    return similarity.score(tf, lengths, df[:, None], ttf[:, None], statistics.collection).max(axis=1)
 
 
-def _score_columns(similarity: TermScorer, columns: Floats, collection: Collection) -> Floats:
-    """Return the scores of frequencies, lengths, df and ttf: (4, …)."""
-    tf, length, df, ttf = columns
-    return similarity.score(tf, length, df, ttf, collection)
-
-
-def _bound_columns(df: Floats, ttf: Floats, max_length: int) -> Floats:
-    """Return the frequencies, lengths, df and ttf that a term's maximum score is sought among: (4, terms, lengths)."""
-    lengths = 2.0 ** np.arange(max_length.bit_length() + 1)
-    columns = np.empty((4, len(df), len(lengths)))
-    columns[0] = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
-    columns[1], columns[2], columns[3] = lengths, df[:, None], ttf[:, None]
-    return columns
+def _bound_texts(ttf: Floats, max_length: int) -> tuple[Floats, Floats]:
+    """Return the frequencies, (terms, lengths), and the lengths that terms' maximum scores are sought among."""
+    lengths: Floats = 2.0 ** np.arange(max_length.bit_length() + 1, dtype=np.float64)
+    return np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0)), lengths
 
 
 class KnownTerms:
@@ -135,14 +126,16 @@ class KnownTerms:
 
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of each term. New terms are looked up in every segment."""
-        if new := [t for t in dict.fromkeys(terms) if t not in self._numbers]:
+        numbers = [*map(self._numbers.get, terms)]
+        if new := list(dict.fromkeys(term for term, n in zip(terms, numbers, strict=True) if n is None)):
             if self._stored_fields:
                 originals = dict.fromkeys(move_term(term, self._stored_fields) for term in new)
                 self._add([t for t in originals if t not in self._numbers])
                 self._copy([t for t in new if t not in self._numbers])
             else:
                 self._add(new)
-        return np.array([self._numbers[t] for t in terms], np.int64)
+            numbers = [*map(self._numbers.__getitem__, terms)]
+        return np.array(numbers, np.int64)
 
     def _add(self, new: Sequence[str]) -> None:
         own = self._make_room(len(new))
@@ -153,7 +146,7 @@ class KnownTerms:
             df += segment_df
             ttf += segment_ttf
         last = len(self.statistics) - 1
-        fields = self.fields[own] = [min(field_of(term), last) for term in new] if last else [0] * len(new)
+        fields = self.fields[own] = [min(field_of(term), last) for term in new] if last else 0
         documents = np.array([own.collection.documents for own in self.statistics])[fields]
         self.df[own], self.ttf[own], self.information[own] = df, ttf, term_information(df.astype(np.float64), documents)
         self.originals[own] = np.arange(own.start, own.stop)
@@ -212,38 +205,48 @@ class TermScores:
         missing = find_distinct(originals[~self._computed[originals]])
         for field, own in enumerate(self.terms.statistics):
             of_field = missing[self.terms.fields[missing] == field]
-            for first in range(0, len(of_field), TERMS_AT_ONCE):
-                self._append_tables(of_field[first : first + TERMS_AT_ONCE], own)
+            sizes = self._table_sizes(of_field)
+            if (size := self.size + int(sizes.sum())) > len(self._entries):
+                grown = np.empty(max(size, 2 * len(self._entries)), np.float64)
+                grown[: self.size] = self._entries[: self.size]
+                self._entries = grown  # searches may still read the array that is replaced
+            shares = np.cumsum(sizes.sum(axis=0)) // ENTRIES_AT_ONCE
+            for at in np.split(np.arange(len(of_field)), np.flatnonzero(np.diff(shares)) + 1):
+                self._append_tables(of_field[at], sizes[:, at], own)
         self.bounds[new], self._starts[:, new] = self.bounds[originals], self._starts[:, originals]
         self._computed[new] = self._computed[originals] = True
 
-    def _append_tables(self, numbers: NDArray[np.int64], statistics: FieldStatistics) -> None:
-        """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
-        terms, segments = self.terms, [live.segment for live in self.terms.segments]
-        grid = _bound_columns(terms.df[numbers], terms.ttf[numbers], statistics.max_length)
-        size = first = grid[0].size
-        columns = np.empty((5, size + len(numbers) * sum(len(segment.code_tf) for segment in segments)))
-        columns[:4, :size] = grid.reshape(4, size)
-        values, starts = grid[2:, :, 0].copy(), np.empty((len(segments), len(numbers)), np.int64)
-        for at, segment in enumerate(segments):
-            ids = terms.segment_ids[at][numbers]
-            lists = segment.starts, segment.codes, segment.code_tf, segment.code_length
-            size = _append_columns(*lists, ids, values, size, starts[at], columns)
-        scores = _score_columns(self._similarity, columns[:4, :size], statistics.collection)
-        bounds = self.bounds[numbers] = scores[:first].reshape(grid.shape[1:]).max(axis=1)
-        of_term = columns[4, first:size].astype(np.int64)
-        start = self._append_entries(np.minimum(scores[first:], MAX_REPHRASING_GAIN * bounds[of_term]))
-        self._starts[:, numbers] = np.where(starts < 0, -1, starts + (start - first))
+    def _table_sizes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of entries of each term's table in each segment: (segments, terms)."""
+        sizes = np.zeros((len(self.terms.segments), len(numbers)), np.int64)
+        for own, live, ids in zip(sizes, self.terms.segments, self.terms.segment_ids[:, numbers], strict=True):
+            starts, held = live.segment.starts, ids >= 0
+            own[held] = np.minimum(starts[ids[held] + 1] - starts[ids[held]], len(live.segment.code_tf))
+        return sizes
 
-    def _append_entries(self, values: Floats) -> int:
-        """Append entries; return the position of the first. Searches may still read the array that is replaced."""
-        start, self.size = self.size, self.size + len(values)
-        if self.size > len(self._entries):
-            grown = np.empty(max(self.size, 2 * len(self._entries)), np.float64)
-            grown[:start] = self._entries[:start]
-            self._entries = grown
-        self._entries[start : self.size] = values
-        return start
+    def _append_tables(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64], statistics: FieldStatistics) -> None:
+        """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
+        if not len(numbers):
+            return
+        terms, count = self.terms, len(numbers)
+        ttf, segment_ids = terms.ttf[numbers], terms.segment_ids.take(numbers, axis=1)
+        tf_of_bounds, lengths = _bound_texts(ttf, statistics.max_length)
+        ends = np.cumsum(np.append(np.full(count, len(lengths)), sizes))
+        columns, first = np.empty((2, ends[-1])), tf_of_bounds.size
+        columns[0, :first] = tf_of_bounds.ravel()
+        columns[1, :first].reshape(tf_of_bounds.shape)[:] = lengths
+        for at, live in enumerate(terms.segments):
+            lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
+            _write_texts(*lists, segment_ids[at], ends[(at + 1) * count - 1 :], columns[0], columns[1])
+        df_of_rows, ttf_of_rows = (
+            Repeated(np.concatenate([values] * (1 + len(sizes))), ends) for values in (terms.df[numbers], ttf)
+        )
+        scores = self._similarity.score(columns[0], columns[1], df_of_rows, ttf_of_rows, statistics.collection)
+        bounds = self.bounds[numbers] = scores[:first].reshape(tf_of_bounds.shape).max(axis=1)
+        _store_scores(scores, ends, bounds, self._entries[self.size :])
+        begins = ends[count - 1 : -1].reshape(sizes.shape) + (self.size - first)
+        self._starts[:, numbers] = np.where(segment_ids < 0, -1, begins)
+        self.size += len(scores) - first
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
@@ -264,22 +267,30 @@ class TermScores:
 
 
 @compiled()
-def _append_columns(
+def _write_texts(
     starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    ids: NDArray[np.int64], values: Matrix[np.float64], size: int, table_starts: NDArray[np.int64],
-    columns: Matrix[np.float64],
-) -> int:  # fmt: skip
-    """Write frequency and length of each entry of the terms' tables, the values of its term, and its term.
+    ids: NDArray[np.int64], ends: NDArray[np.int64], tf: NDArray[np.float64], lengths: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the frequency and the length that each entry of the terms' tables is the score of.
 
-    ids: the terms' positions in the dictionary, −1 for a missing one. values: (2, terms). size: the number of columns
-    so far. table_starts: where each term's entries begin, −1 for none. columns: (5, n). Returns the size afterwards.
+    ids: the terms' positions in the dictionary, −1 for a missing one. ends: where each term's entries end, after the
+    position where the first one's begin.
     """
     for i in range(len(ids)):
-        table_starts[i] = size if ids[i] >= 0 else -1
-        start, end = starts[max(ids[i], 0)], starts[ids[i] + 1]
-        for j in range(min(end - start, len(code_tf)) if ids[i] >= 0 else 0):
-            code = np.int64(codes[start + j]) if end - start <= len(code_tf) else j
-            columns[0, size], columns[1, size] = code_tf[code], code_length[code]
-            columns[2, size], columns[3, size], columns[4, size] = values[0, i], values[1, i], i
-            size += 1
-    return size
+        size, start = ends[i + 1] - ends[i], starts[max(ids[i], 0)]
+        by_code = ids[i] >= 0 and starts[ids[i] + 1] - start > size
+        for j in range(size):
+            code = j if by_code else np.int64(codes[start + j])
+            tf[ends[i] + j], lengths[ends[i] + j] = code_tf[code], code_length[code]
+
+
+@compiled()
+def _store_scores(
+    scores: NDArray[np.float64], ends: NDArray[np.int64], bounds: NDArray[np.float64], entries: NDArray[np.float64]
+) -> None:
+    """Copy the scores of tables, which follow those of the bounds. A rephrasing gains no more than is allowed."""
+    first = ends[len(bounds) - 1]
+    for row in range(len(bounds), len(ends)):
+        highest = MAX_REPHRASING_GAIN * bounds[row % len(bounds)]
+        for i in range(ends[row - 1], ends[row]):
+            entries[i - first] = min(scores[i], highest)

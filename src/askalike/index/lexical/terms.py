@@ -55,10 +55,9 @@ def fields_of_terms(term_bytes: Bytes, term_offsets: Offsets, field_count: int) 
 
 def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
     """Return the concatenated UTF-8 bytes of all terms, and the offset of each (one offset more than terms)."""
-    encoded = [t.encode() for t in terms]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(b) for b in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+    joined, offsets = "".join(terms), np.zeros(len(terms) + 1, np.int64)
+    np.cumsum([*map(len, terms if joined.isascii() else map(str.encode, terms))], out=offsets[1:])
+    return np.frombuffer(joined.encode(), np.uint8), offsets
 
 
 def select_terms(term_bytes: Bytes, term_offsets: Offsets, keep: NDArray[np.bool_]) -> tuple[Bytes, Offsets]:
@@ -86,7 +85,7 @@ def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -
     positions, keys = np.empty(len(terms), np.int64), np.empty(len(terms), np.uint64)
     packed = pack_terms(terms)
     _read_beginnings(*packed, keys)
-    _find_packed(term_bytes, term_offsets, *packed, np.argsort(keys), positions)
+    _find_packed(term_bytes, term_offsets, *packed, keys, np.argsort(keys), positions)
     return positions
 
 
@@ -140,7 +139,14 @@ def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
 @compiled()
 def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool) -> int:
     """Return the first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
-    low, high = 0, len(term_offsets) - 1
+    return _lower_bound_between(term_bytes, term_offsets, wanted, past_prefix, 0, len(term_offsets) - 1)
+
+
+@inlined()
+def _lower_bound_between(
+    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool, low: int, high: int
+) -> int:
+    """As `_lower_bound`, for a position that is known to be in low:high + 1."""
     while low < high:
         middle = (low + high) // 2
         order = _compare(term_bytes[term_offsets[middle] : term_offsets[middle + 1]], wanted, past_prefix)
@@ -164,14 +170,22 @@ def _read_beginnings(term_bytes: Bytes, term_offsets: Offsets, keys: NDArray[np.
 
 @compiled()
 def _find_packed(
-    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, order: Offsets, positions: Offsets
-) -> None:
-    """Write the position of each term, one after the other in the given order: similar terms are close in memory."""
-    size = len(term_offsets) - 1
+    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, keys: NDArray[np.uint64],
+    order: Offsets, positions: Offsets,
+) -> None:  # fmt: skip
+    """Write the position of each term, one after the other by their beginnings.
+
+    A search begins where the last term with another beginning would be, and looks ahead in ever larger steps.
+    """
+    size, at, begin, key = len(term_offsets) - 1, 0, 0, np.uint64(0)
     for i in order:
         positions[i] = -1
-        term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
-        at = _lower_bound(term_bytes, term_offsets, term, False)
+        if keys[i] != key:
+            begin, key = at, keys[i]
+        term, low, high, step = wanted[wanted_offsets[i] : wanted_offsets[i + 1]], begin, begin, 1
+        while high < size and _compare(term_bytes[term_offsets[high] : term_offsets[high + 1]], term, False) < 0:
+            low, high, step = high + 1, min(high + step, size), 2 * step
+        at = _lower_bound_between(term_bytes, term_offsets, term, False, low, high)
         if at < size and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0:
             positions[i] = at
 
