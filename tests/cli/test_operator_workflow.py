@@ -84,9 +84,8 @@ FOREIGN = ("Почему поезд опаздывает?", "Kann man Lasagne ei
 NONSENSE = ("xyzzy", "asdf qwer zxcv")
 
 
-@pytest.mark.parametrize(
-    "calibrated", [pytest.param(False, marks=pytest.mark.long), True], ids=["uncalibrated", "calibrated"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("calibrated", [False, True], ids=["uncalibrated", "calibrated"])
 def test_search_off_topic_on_all_surfaces(calibrated_riverside, tmp_path, monkeypatch, calibrated) -> None:
     """On the command line, over HTTP and on Ask; a calibration without a threshold of its own shows no nonsense."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
@@ -149,6 +148,7 @@ def propose_pair(path: Path, *titles: str) -> None:
         add_proposals(archive, [CandidatePair(*(ids[title] for title in titles), None, 0.8, "lm_jelinek_mercer")])
 
 
+@pytest.mark.long
 def test_pages_of_two_sites(page, mixed) -> None:
     from waiting import wait_for
 

@@ -91,6 +91,7 @@ def test_the_backup_job_saves_the_archive_each_day(tmp_path: Path) -> None:
     assert volumes - {"."} == compose()["volumes"].keys()
 
 
+@pytest.mark.long
 def test_the_chart_creates_serves_and_backs_up(tmp_path: Path) -> None:
     stateful, service, claim, job = render_chart()
     pod = stateful["spec"]["template"]

@@ -117,7 +117,15 @@ def test_embeddings_stay_as_they_are():
     np.testing.assert_array_equal(embedded, before)
 
 
-@pytest.fixture(scope="module", params=[("avx512vnni", "avx2"), ("avx2",), ()], ids=["AVX-512", "AVX2", "any"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("avx512vnni", "avx2"),
+        pytest.param(("avx2",), marks=pytest.mark.long),
+        pytest.param((), marks=pytest.mark.long),
+    ],
+    ids=["AVX-512", "AVX2", "any"],
+)
 def multiply_rounded(request, tmp_path_factory):
     """The products of rounded rows as a processor with these features computes them."""
     if missing := [feature for feature in request.param if not has_feature(feature)]:

@@ -69,6 +69,7 @@ def test_pages_notes_and_mails_are_read_and_found(tmp_path: Path) -> None:
         assert found["results"][0]["title"] == title
 
 
+@pytest.mark.long
 def test_the_action_shows_in_a_dry_run_what_it_would_write(tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text(json.dumps(issues()[:8]))
     run("import", "github", "issues.json", "-o", "desk", folder=tmp_path)
@@ -96,6 +97,7 @@ def test_the_action_shows_in_a_dry_run_what_it_would_write(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.long
 def test_the_page_of_bots_as_a_new_user_follows_it(tmp_path: Path) -> None:
     pytest.importorskip("websockets", reason="needs the extra bots, as does the test's server")
     from chat_servers import ZulipServer

@@ -88,7 +88,12 @@ async def use_every_tool(client: Client) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("transport", "mode"),
-    [("http", "auto"), ("http", "legacy"), ("stdio", "auto"), pytest.param("stdio", "legacy", marks=pytest.mark.long)],
+    [
+        pytest.param("http", "auto", marks=pytest.mark.long),
+        ("http", "legacy"),
+        ("stdio", "auto"),
+        pytest.param("stdio", "legacy", marks=pytest.mark.long),
+    ],
 )
 def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, transport: str, mode: Any) -> None:
     command = ["-c", MAIN, "mcp", str(archive), "-r", WORDS]

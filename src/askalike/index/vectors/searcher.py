@@ -158,7 +158,7 @@ class Candidates(Protocol):
     segment: VectorSegment
 
     def nth_bound(self, q: int, documents: int) -> float:
-        """Return a bound that rows of about so many documents reach for a query; MIN_FINITE if there are fewer."""
+        """Return a bound that the rows of about this number of documents reach; MIN_FINITE if there are fewer."""
 
     def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
         """Return the rows whose bounds are at least `bound`, but not `below`, and that may score `min_score`."""
