@@ -87,6 +87,7 @@ def test_older_descriptions_of_pooling_are_read(bert, tmp_path):
     np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected_vectors(folder, TEXTS), atol=1e-4)
 
 
+@pytest.mark.long
 def test_a_real_model_equals_sentence_transformers(minilm):
     texts = [*TEXTS, "Как приготовить рис?", "¿Dónde está mi bicicleta?", "word " * 400]
     expected = expected_vectors(minilm, texts)

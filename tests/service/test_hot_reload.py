@@ -53,6 +53,7 @@ class Load:
         return self.answers
 
 
+@pytest.mark.long
 def test_rankers_are_deployed_and_withdrawn_without_an_error(serve, archive) -> None:
     deploy(archive, LEXICAL)
     served = serve(archive, ranker=(), options=("--workers", "2", "--set", "requests_per_s=0"))

@@ -319,6 +319,7 @@ def test_no_script_inserts_markup_and_the_policy_allows_only_own_files(site: Pat
     assert page.count("<script") == 3
 
 
+@pytest.mark.long
 def test_it_is_accessible_in_light_and_dark_and_fits_every_width(visit, server: str) -> None:
     page = visit(server, bypass_csp=True)  # the checker reads the style sheet by a request, which the policy forbids
     type_question(page, "zeppelin")
