@@ -59,10 +59,10 @@ def test_a_better_ranker_is_put_into_service(archive):
 
 def test_a_ranker_that_is_not_better_is_refused_with_a_reason(archive):
     promote(archive, WORDS)
-    for worse, settings in (("bm25", {}), (WORDS, TITLES)):
-        result = promote(archive, worse, settings)
+    for other, settings, verdict in (("bm25", {}, "not significantly better"), (WORDS, TITLES, "significantly worse")):
+        result = promote(archive, other, settings)
         assert not result.promoted
-        assert result.reason.endswith("not significantly better; refused")
+        assert result.reason.endswith(f": {verdict}; refused")
     assert in_service(archive) == (WORDS, {})
     assert promote(archive, "bm25", force=True).promoted
     assert in_service(archive) == ("bm25", {})

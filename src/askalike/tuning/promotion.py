@@ -99,10 +99,13 @@ def promote(
     else:
         pair = _compare_rankers(archive, candidate, active, queries, measure, progress)
         is_better = pair.difference > 0 and pair.p < ALPHA
+        verdict = "significantly better" if is_better else "significantly worse"
+        if pair.p >= ALPHA:
+            verdict = "not significantly better"
         points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
         comparison = (
             f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {active.name}, p "
-            f"{format_p(pair.p)}, {queries}: {'' if is_better else 'not '}significantly better"
+            f"{format_p(pair.p)}, {queries}: {verdict}"
         )
     promoted = force or is_better
     reason = f"{comparison}; {'activated' if promoted else 'refused'}"
