@@ -14,6 +14,7 @@ import pytest
 
 import askalike
 
+TESTS = Path(__file__).parent
 SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
 LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_text(encoding="utf-8"))["layer"])
@@ -180,17 +181,18 @@ def test_scripts_import_what_exists():
     folders = ("benchmarks", "deploy", "examples", "experiments", "tools")
     for script in (script for folder in folders for script in (root / folder).rglob("*.py")):
         for node in ast.walk(parsed(script)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("askalike."):
-                missing = {alias.name for alias in node.names} - names_in(str(node.module))
-                assert not missing, f"{script.relative_to(root)}: {node.module} has no {', '.join(missing)}"
+            module = str(node.module) if isinstance(node, ast.ImportFrom) else ""
+            if module.startswith("askalike.") or (TESTS / f"{module}.py").exists():
+                missing = {alias.name for alias in node.names} - names_in(module)
+                assert not missing, f"{script.relative_to(root)}: {module} has no {', '.join(missing)}"
                 n_checked += 1
     assert n_checked > 100
 
 
 @cache
 def names_in(module: str) -> set[str]:
-    """The names that a module of askalike defines or imports, and the modules in a package; none if it is missing."""
-    place = SOURCE.joinpath(*module.split(".")[1:])
+    """The names that a module of askalike or of its tests defines or imports, and the modules in a package, if any."""
+    place = SOURCE.joinpath(*module.split(".")[1:]) if module.startswith("askalike.") else TESTS / module
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     names = {inner.stem for inner in place.glob("*")}
     for node in parsed(file).body if file.exists() else ():

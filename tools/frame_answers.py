@@ -89,7 +89,8 @@ def frame_thread(folder: Path) -> str:
     from askalike.integrations.bots.answered import AnsweredThreads
     from askalike.integrations.bots.bot import Bot, BotSettings, run_bot
     from askalike.search.engine import LocalEngine
-    from chat_servers import ZulipServer, wait_for
+    from chat_servers import ZulipServer
+    from waiting import wait_for
 
     with ZulipServer() as server, LocalEngine.open(calibrated_archive(folder)) as engine:
         stop = Event()
