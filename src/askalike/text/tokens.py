@@ -128,7 +128,7 @@ class TermTable:
 
     def find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
         """Return, for each text, the words with one of the names, each with its start and end in the text."""
-        with self._lock:  # no view of an array may outlive the call, since an array with views cannot grow
+        with self._lock:
             tokens = self._number_tokens(texts)
             ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
             words, word_ends, wanted = as_array(self._words), as_array(self._word_ends), np.array([*ids], np.int64)
@@ -136,6 +136,7 @@ class TermTable:
             while count > len(out):  # a token may have many words
                 out = np.empty((count, 4), np.int64)
                 count = _find_words(tokens, words, word_ends, wanted, out)
+            del words, word_ends  # another thread is next, and an array with views cannot grow
         found: list[list[tuple[str, int, int]]] = [[] for _ in texts]
         for text, word, start, end in out[:count].tolist():
             found[text].append((ids[word], start, end))
@@ -149,6 +150,7 @@ class TermTable:
             ends = np.zeros(len(texts) + 1, np.int64)
             ids = np.empty(_count_words(tokens, word_ends, ends), np.int64)
             _list_words(tokens, words, word_ends, ids)
+            del words, word_ends  # as above
             distinct, places = number_distinct(ids)
             return NumberedTerms([self._names[n] for n in distinct.tolist()], places, ends)
 
