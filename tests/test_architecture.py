@@ -193,7 +193,8 @@ def test_scripts_import_what_exists():
 def names_in(module: str) -> set[str]:
     """The names that a module of askalike or of its tests defines or imports, and the modules in a package, if any."""
     place = SOURCE.joinpath(*module.split(".")[1:]) if module.startswith("askalike.") else TESTS / module
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    package = place / "__init__.py"
+    file = package if package.exists() else place.with_suffix(".py")  # a pull may leave an empty folder behind
     names = {inner.stem for inner in place.glob("*")}
     for node in parsed(file).body if file.exists() else ():
         if isinstance(node, ast.ImportFrom | ast.Import):
