@@ -98,10 +98,9 @@ def promote(
             comparison += f"; hold some out (askalike split {archive.path} --by cluster) and train again, or use tune"
     else:
         pair = _compare_rankers(archive, candidate, active, queries, measure, progress)
-        is_better = pair.difference > 0 and pair.p < ALPHA
-        verdict = "significantly better" if is_better else "significantly worse"
-        if pair.p >= ALPHA:
-            verdict = "not significantly better"
+        is_significant, direction = pair.p < ALPHA, "better" if pair.difference > 0 else "worse"
+        is_better = is_significant and direction == "better"
+        verdict = f"significantly {direction}" if is_significant else "not significantly better"
         points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
         comparison = (
             f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {active.name}, p "
