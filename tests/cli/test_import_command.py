@@ -51,6 +51,7 @@ def test_a_dry_run_says_what_would_change_and_a_large_change_is_stopped(faq: Pat
     told = askalike("import", "table", faq, "-o", tmp_path / "out", "--dry-run", "--prune")
     planned = "faq: added 1 question, 1 answer, 1 link; updated 1 question; unchanged 1 answer; "
     assert told.stdout == f"dry run, nothing is written; {planned}removed 1 question, 1 answer, 1 link\n"
+    assert told.stderr == "1 row rejected; --strict shows the first\n"
     stopped = askalike("import", "table", faq, "-o", tmp_path / "out")
     assert (stopped.returncode, stopped.stdout) == (2, "")
     assert (

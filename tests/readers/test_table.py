@@ -44,6 +44,15 @@ def test_all_usual_columns(imported: Importing, tmp_path: Path) -> None:
     assert done.summary.notes == {"alternates of three letters or fewer dropped": 1}
 
 
+def test_the_columns_of_a_forum(imported: Importing, tmp_path: Path) -> None:
+    rows = "Topic ID;Subject;Message;Posted on;Permalink\n7;How do I log in?;At home;2024-02-03;https://x/7\n"
+    done = imported("table", write(tmp_path / "forum.csv", rows))
+    question = done.questions["7"]
+    assert (question.title, question.body) == ("How do I log in?", "At home")
+    assert (question.created_at, question.url) == ("2024-02-03T00:00:00", "https://x/7")
+    assert not done.summary.notes
+
+
 RECORD = {"question": "How do I log in?", "answers": ["Press.", "Ask."], "paraphrases": ["Where is it?"], "tags": ["a"]}
 NESTED = {"skip": [{"a": 1}], "root": {"n": 1, "rows": [RECORD]}}
 CELLS = ["How do I log in?", '["Press.","Ask."]', "Where is it?", "a"]

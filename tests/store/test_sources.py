@@ -136,10 +136,21 @@ def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: P
     assert "3" in titles(mixed)
 
 
+def test_rows_that_are_always_rejected_do_not_stop_a_prune_that_removes_nothing(mixed: Path, tmp_path: Path) -> None:
+    grown = write(tmp_path / "beer.csv", BEER + "4,,No title.,\n5,Who brews?,The monks.,\n")
+    done = import_table(grown, mixed, prune=True)
+    assert (done.rejected, done.changes["questions"]["added"]) == (1, 1)
+    assert import_table(grown, mixed, prune=True).rejected == 1
+    with pytest.raises(ArchiveError, match="1 row cannot be taken"):
+        import_table(write(grown, BEER + "4,,No title.,\n"), mixed, prune=True)
+
+
 def test_what_is_no_longer_in_the_source_is_noted(mixed: Path, tmp_path: Path) -> None:
-    done = import_table(write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2\n", "")), mixed)
+    fewer = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2\n", ""))
+    told = import_table(fewer, mixed, dry_run=True)
+    done = import_table(fewer, mixed)
     absent = "that beer brought earlier and that are not in these files (if they are all of it, --prune removes them)"
-    assert done.notes == {f"questions {absent}": 1}
+    assert done.notes == told.notes == {f"questions {absent}": 1}
     assert import_table(tmp_path / "beer.csv", mixed, prune=True, yes=True).changes["links"]["removed"] == 1
     assert "3" not in titles(mixed)
 

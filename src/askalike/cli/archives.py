@@ -169,7 +169,7 @@ def _import(
     for what, count in summary.notes.items():
         print_remark(f"{what}: {count:,}")
     if summary.rejected:
-        see = "" if dry_run else f": see {output / REJECTS_FILE}"
+        see = "; --strict shows the first" if dry_run else f": see {output / REJECTS_FILE}"
         print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
     if not dry_run:
         with Archive.open(output) as archive:

@@ -29,8 +29,8 @@ _NAMES = {
         "ответ ответы решение",
     ),
     "body": (
-        "body question_body body_text description details content",
-        "beschreibung inhalt fragetext",
+        "body question_body body_text description details content message",
+        "beschreibung inhalt fragetext nachricht",
         "détails contenu",
         "descripción detalles contenido",
         "описание подробности содержание",
@@ -51,7 +51,7 @@ _NAMES = {
         "категория раздел рубрика тема",
     ),
     "id": (
-        "id uid question_id qid document_id ticket_id issue_key",
+        "id uid question_id qid document_id ticket_id issue_key topic_id thread_id",
         "kennung", "identifiant", "identificador", "идентификатор",
     ),
     "alternates": (
@@ -68,10 +68,10 @@ _NAMES = {
         "duplicado_de duplicada_de",
         "дубликат",
     ),
-    "url": ("url source_uri link", "", "lien", "enlace", "ссылка"),
+    "url": ("url source_uri link permalink", "", "lien", "enlace", "ссылка"),
     "lang": ("lang language language_code locale", "sprache", "langue", "idioma", "язык"),
     "created_at": (
-        "created_at created creation_date date",
+        "created_at created created_on creation_date date posted posted_at posted_on post_date",
         "datum erstellt erstellt_am erstelldatum",
         "date_de_création créé_le",
         "fecha fecha_de_creación",

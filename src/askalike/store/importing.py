@@ -10,7 +10,7 @@ repeating the import completes it.
 import fcntl
 import json
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from askalike.store.import_pass import (
 )
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
-from askalike.store.sources import count_records, has_records
+from askalike.store.sources import Source, count_records, has_records
 from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
@@ -96,9 +96,12 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     plan = _plan(archive, OpenedFiles(request))
     summary = summarise_archive(archive)
     for source, counts in plan.counts.items():
+        missing = _count_unmatched(archive, source, counts)
         if request.prune:
             for name, records in counts.by_table.items():
-                records["removed"] = count_records(archive, source, name) - counts.matched[name]
+                records["removed"] = missing[name]
+        else:
+            _note_missing(plan.files, source, missing)
     return replace(
         summary,
         rejected=plan.rejects.count,
@@ -116,17 +119,26 @@ def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
     return plan
 
 
+def _count_unmatched(archive: Archive, source: Source, counts: ImportCounts) -> dict[str, int]:
+    """Return, by table, how many records of a source a plan does not have again."""
+    return {name: count_records(archive, source, name) - matched for name, matched in counts.matched.items()}
+
+
 def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
     """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records.
 
     Files identified only by their name may have other content: for these it is a tenth of the records that recur.
+    Nor may a plan with rejected rows remove anything, as these may hold it.
     """
     prune = plan.files.request.prune
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
-    if prune and plan.rejects.count:
-        problem = f"{format_count(plan.rejects.count, 'row')} cannot be taken, and --prune would remove what they held"
-        raise ArchiveError(f"{archive.path}: {problem}; {advice}")
     for source, counts in plan.counts.items():
+        missing = _count_unmatched(archive, source, counts) if prune else {}
+        if plan.rejects.count and any(missing.values()):
+            rows = format_count(plan.rejects.count, "row")
+            raise ArchiveError(
+                f"{archive.path}: {rows} cannot be taken, and --prune would remove what they held; {advice}"
+            )
         total = sum(count_records(archive, source, name) for name in ("questions", "answers"))
         matched = counts.matched["questions"] + counts.matched["answers"]
         removed = total - matched if prune else 0
@@ -168,19 +180,22 @@ def _write_all(archive: Archive, files: OpenedFiles, rejects: RejectLog) -> Arch
     for source, counts in importing.counts.items():
         if request.prune:
             prune_source(archive, counts)
-        elif not files.source.is_follow_up:
-            _note_missing(archive, files, source.name or files.name, counts)
+        else:
+            _note_missing(files, source, {name: count_missing(archive, counts, name) for name in counts.by_table})
     _store_facts(archive, files)
     finish(True)
     changes = sum_changes(counts.by_table for counts in importing.counts.values())
     return replace(summarise_archive(archive), source=files.name, changes=changes)
 
 
-def _note_missing(archive: Archive, files: OpenedFiles, name: str, counts: ImportCounts) -> None:
+def _note_missing(files: OpenedFiles, source: Source, missing: Mapping[str, int]) -> None:
+    """Note the questions and answers of a source that its files do not have again. missing: records by table."""
+    if files.source.is_follow_up:
+        return
     for table in ("questions", "answers"):
-        if missing := count_missing(archive, counts, table):
-            absent = f"{table} that {name} brought earlier and that are not in these files"
-            files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
+        if missing[table]:
+            absent = f"{table} that {source.name or files.name} brought earlier and that are not in these files"
+            files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing[table]
 
 
 def _store_facts(archive: Archive, files: OpenedFiles) -> None:
