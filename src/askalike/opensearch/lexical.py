@@ -20,7 +20,8 @@ from askalike.core.lazy import lazy_property
 from askalike.core.types import TopDocs
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
-from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, TermContributions
+from askalike.index.lexical.query_batch import MIN_INFORMATION
+from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS

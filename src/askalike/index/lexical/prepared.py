@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Floats
-from askalike.index.lexical.query_batch import QueryBatch
+from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries
 from askalike.index.lexical.term_scores import TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
-from askalike.native.compiled import compiled, prechecked
+from askalike.native.compiled import Matrix, compiled, prechecked
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,55 +65,45 @@ class PreparedQueries:
 class PreparedBatch:
     """Q queries with M terms on a state of an index with F fields.
 
-    counts: (M), the frequency of each term in its query. factors: (Q, F), those of the fields' weights.
+    max_terms: the most of a query. factors: (Q, F), those of the fields' weights. own_texts: (3, M), of each word in a
+    text with the words of its query: its frequency, the number of words in its field, and what its score there counts.
     """
 
     columns: QueryBatch
-    scores: TermScores
-    counts: Floats
+    max_terms: int
     factors: Floats
+    own_texts: Floats
+    scores: TermScores
 
     @classmethod
     def of_terms(
         cls, terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64], weights_of_fields: FieldWeights
     ) -> Self:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        count = len(terms.excluded_docids)
-        rows = np.zeros(len(numbers), np.int64) if count == 1 else terms.rows
-        in_fields = scores.terms.fields[numbers].astype(np.int64)
-        weights = terms.counts * np.array(weights_of_fields)[in_fields] if weights_of_fields else terms.counts
-        factors = terms.field_factors
+        known, fields, own_texts = scores.terms, np.empty(len(numbers), np.int64), np.empty((3, len(numbers)))
+        of_fields = np.array(weights_of_fields or (1.0,) * len(known.statistics))
+        factors, word_factors = terms.field_factors, terms.word_factors
         if factors is None:
-            factors = np.ones((count, len(scores.terms.statistics)))
-        else:
-            weights = weights * factors[rows, in_fields]
-        if terms.word_factors is not None:
-            weights = weights * terms.word_factors
-        bounds = np.bincount(rows, weights * scores.bounds[numbers], count)
+            factors = np.ones((len(terms), len(of_fields)))
+        (weights, information), bounds = np.empty((2, len(numbers))), np.empty(len(terms))
+        max_terms = _weigh_terms(
+            terms.offsets, numbers, terms.counts, terms.completes, known.fields, known.information, scores.bounds,
+            of_fields, factors, np.empty(0) if word_factors is None else word_factors,
+            fields, weights, information, own_texts, bounds,
+        )  # fmt: skip
         columns = QueryBatch(
-            terms.offsets, numbers, weights, in_fields, terms.completes, integer_scale(bounds.astype(np.float64)),
+            terms.offsets, numbers, weights, fields, terms.completes, information, integer_scale(bounds),
             terms.excluded_docids, terms.excluded_phrasings,
         )  # fmt: skip
-        return cls(prechecked(columns), scores, terms.counts, factors)
+        return cls(prechecked(columns), max_terms, factors, own_texts, scores)
 
-    def weigh_words(self) -> "WordWeights":
-        """Return what the queries' words weigh.
-
-        Every completion of an unfinished word gets the highest count and the lowest idf among them, so that no text
-        scores far above a query itself.
-        """
-        columns, counts, shape = self.columns, self.counts, self.factors.shape
-        factors, idf = columns.weights / counts, self.scores.terms.information[columns.terms]
-        groups = np.repeat(np.arange(shape[0]), np.diff(columns.offsets)) * shape[1] + columns.fields
-        completed = columns.completes.nonzero()[0]
-        if len(completed):
-            counts, idf = counts.copy(), idf.copy()
-            counts[completed] = -_find_least(-counts, groups, completed, self.factors.size)[groups[completed]]
-            idf[completed] = _find_least(idf, groups, completed, self.factors.size)[groups[completed]]
-        lengths = _sum_words(counts, groups, completed, self.factors.size)[groups]
-        scores = counts * factors * self.scores.score_in_text(columns.terms, counts, lengths)
-        totals = [_sum_words(values, groups, completed, self.factors.size).reshape(shape) for values in (scores, idf)]
-        return WordWeights(idf, *totals)
+    def compare(self, matches: DocumentMatches, ends: Array) -> Floats:
+        """Return the absolute scores of the queries' documents, see CandidateMatches; those of each end at `ends`."""
+        counts, lengths, weights = self.own_texts
+        scores = self.scores.score_in_text(self.columns.terms, counts, lengths)
+        absolute = np.zeros(len(matches.scores))
+        compare_with_queries(self.columns, scores, weights, self.factors, ends, matches, absolute)
+        return absolute
 
     def name_scores(self, q: int, scores: Floats) -> list[list[tuple[str, float]]]:
         """Return each document's scored terms of query q, with the scores; of completions in a field, only the best.
@@ -132,37 +122,6 @@ class PreparedBatch:
             elif score > completed[document].get(field, ("", 0.0))[1]:
                 completed[document][field] = names[numbers[term]], score
         return [[*own, *best.values()] for own, best in zip(named, completed, strict=True)]
-
-
-class WordWeights(NamedTuple):
-    """The weights of the M words of Q queries in F fields."""
-
-    information: Floats
-    """(M): the idf of each in its field."""
-    self_scores: Floats
-    """(Q, F): the score of each query for a text with the same words in the field; 0 without words."""
-    total_information: Floats
-    """(Q, F): the idf of all of a query's words; completions are one word."""
-
-
-def _sum_words(values: Floats, groups: Array, completed: Array, size: int) -> Floats:
-    """Return for each of `size` groups of words the sum over its finished words and the minimum over its completions.
-
-    groups: of each word. completed: the positions of completions.
-    """
-    if not len(completed):
-        return np.asarray(np.bincount(groups, values, size), np.float64)
-    finished = np.delete(np.arange(len(values)), completed)
-    sums = np.bincount(groups[finished], values[finished], size)
-    return np.asarray(sums + _find_least(values, groups, completed, size), np.float64)
-
-
-def _find_least(values: Floats, groups: Array, completed: Array, size: int) -> Floats:
-    """Return the minimum over the completions in each group; 0 without any. See `_sum_words`."""
-    least = np.full(size, np.inf)
-    np.minimum.at(least, groups[completed], values[completed])
-    least[np.isinf(least)] = 0.0
-    return least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,6 +245,46 @@ class TermColumns(Sequence[QueryTerms]):
         used = np.zeros(len(self.names), np.bool_)
         used[self.terms] = True
         return list(compress(self.names, used.tolist())), (np.cumsum(used) - 1)[self.terms]
+
+
+@compiled()
+def _weigh_terms(
+    offsets: NDArray[np.int64], numbers: NDArray[np.int64], counts: NDArray[np.float64], completes: NDArray[np.int64],
+    known_fields: NDArray[np.uint8], known_information: NDArray[np.float64], known_bounds: NDArray[np.float64],
+    weights_of_fields: NDArray[np.float64], factors: Matrix[np.float64], word_factors: NDArray[np.float64],
+    fields: NDArray[np.int64], weights: NDArray[np.float64], information: NDArray[np.float64],
+    own_texts: Matrix[np.float64], bounds: NDArray[np.float64],
+) -> int:  # fmt: skip
+    """Write the columns of a PreparedBatch, and the highest score of a text for each query; return `max_terms`.
+
+    Every completion of an unfinished word counts as the most frequent and the least rare of those in its field, so that
+    no text scores far above a query itself. known_…: of the known terms. word_factors: (M), or empty.
+    """
+    max_terms = 0
+    for q in range(len(bounds)):
+        first, last, bound = offsets[q], offsets[q + 1], 0.0
+        max_terms = max(max_terms, last - first)
+        for m in range(first, last):
+            fields[m], information[m] = known_fields[numbers[m]], known_information[numbers[m]]
+            weights[m] = counts[m] * weights_of_fields[fields[m]] * factors[q, fields[m]]
+            if len(word_factors):
+                weights[m] *= word_factors[m]
+            bound += weights[m] * known_bounds[numbers[m]]
+        bounds[q] = bound
+        for f in range(len(weights_of_fields)):
+            words, most, least = 0.0, 0.0, np.inf
+            for m in range(first, last):
+                if fields[m] == f and completes[m]:
+                    most, least = max(most, counts[m]), min(least, information[m])
+                elif fields[m] == f:
+                    words += counts[m]
+            for m in range(first, last):
+                if fields[m] == f:
+                    own_texts[0, m], own_texts[1, m] = counts[m], words + most
+                    if completes[m]:
+                        own_texts[0, m], information[m] = most, least
+                    own_texts[2, m] = own_texts[0, m] * (weights[m] / counts[m])
+    return max_terms
 
 
 @compiled()

@@ -34,6 +34,7 @@ USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need
 MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
 _kept = threading.local()
 MATCHED_ROWS = 64  # rows that are matched at a time: their scores by term stay in the first-level cache
+MIN_INFORMATION = 1e-9
 
 
 class ScoreTables(NamedTuple):
@@ -67,22 +68,13 @@ class QueryBatch(NamedTuple):
     """(M): the number of the field of the term."""
     completes: NDArray[np.int64]
     """(M): 0, or 1 + the field of a completion of an unfinished word; see SegmentTerms."""
+    information: NDArray[np.float64]
+    """(M): the idf of the word in its field; that of a completion is the lowest of them."""
     scales: NDArray[np.float64]
     """(Q): integer scores are scores times this."""
     excluded_docids: NDArray[np.int64]
     excluded_phrasings: NDArray[np.int64]
     """(Q): see QueryTerms."""
-
-    @property
-    def max_terms(self) -> int:
-        """The maximum number of terms of a query."""
-        return int(np.diff(self.offsets).max(initial=0))
-
-    def select(self, rows: slice) -> "QueryBatch":
-        """Return some of the queries as a batch."""
-        offsets = self.offsets[rows.start : rows.stop + 1]
-        own = (self.scales[rows], self.excluded_docids[rows], self.excluded_phrasings[rows])
-        return QueryBatch(offsets, self.terms, self.weights, self.fields, self.completes, *own)
 
 
 def borrow_buffers(max_terms: int, max_codes: int) -> Buffers:
@@ -180,33 +172,33 @@ def _copy_term(t: SegmentTerms, source: int, target: int) -> None:
 
 @compiled()
 def search_queries(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, heaps: TopKHeaps,
-    allowed_mask: NDArray[np.bool_], has_rephrasings: bool, buffers: Buffers,
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, first: int, heaps: TopKHeaps,
+    allowed_mask: NDArray[np.bool_], has_rephrasings: bool, is_last: bool, buffers: Buffers,
 ) -> None:  # fmt: skip
-    """Search one segment for every query; row q of `heaps` is the heap of query q."""
-    for q in range(len(batch.scales)):
-        t = buffers.terms
+    """Search one segment for the queries from `first` on, one for each heap; after the last segment, sort the heaps."""
+    for row in range(len(heaps.size)):
+        t, q = buffers.terms, first + row
         n = _select_terms(p, tables, batch, q, t)
+        heap = TopKHeap(heaps.scores[row], heaps.docids[row], heaps.size[row : row + 1])
         if n:
             terms = SegmentTerms(
                 t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.completes[:n], t.scores
             )
             query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
-            heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
             search_segment(p, terms, query, heap, buffers)
+        if is_last:
+            _sort_heap(heap)
 
 
-@compiled()
-def sort_heaps(heaps: TopKHeaps) -> None:
-    """Sort every heap: best first, equal scores by docid."""
-    for q in range(len(heaps.size)):
-        size = heaps.size[q]
-        heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
-        for last in range(size - 1, 0, -1):
-            swap(heap, ZERO, last)
-            heap.size[0] = last
-            sift_down(heap, ZERO)
-        heap.size[0] = size
+@inlined()
+def _sort_heap(heap: TopKHeap) -> None:
+    """Sort the entries: best first, equal scores by docid."""
+    size = heap.size[0]
+    for last in range(size - 1, 0, -1):
+        swap(heap, ZERO, last)
+        heap.size[0] = last
+        sift_down(heap, ZERO)
+    heap.size[0] = size
 
 
 class MatchBuffers(NamedTuple):
@@ -214,12 +206,9 @@ class MatchBuffers(NamedTuple):
 
     reached: NDArray[np.int64]
     """(M): for each term of a batch, the position in its list after earlier rows."""
-    rows: NDArray[np.int64]
-    """(R): live rows of documents."""
-    pairs: NDArray[np.int64]
-    """(R): the pair of a query and a docid that each belongs to."""
-    places: NDArray[np.int64]
-    """(R): the position of each row in the list of one term, −1 if it is not there."""
+    rows: Matrix[np.int64]
+    """(3, R): live rows of documents, the pair of a query and a docid that each belongs to, and the position of each
+    in the list of one term, −1 if it is not there."""
     added: Matrix[np.float64]
     """(T, R): the score of each term in each row, NaN where the row lacks the term."""
     sums: Matrix[np.float64]
@@ -244,7 +233,7 @@ class DocumentMatches(NamedTuple):
 @inlined()
 def _find_rows_in_list(p: PostingArrays, term: int, n: int, reached: int, buffers: MatchBuffers) -> int:
     """Write the places of n rows in a term's list; return the position that the last one is at, or before."""
-    rows, places = buffers.rows, buffers.places
+    rows, places = buffers.rows[0], buffers.rows[2]
     start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
     at = max(reached, start)
     for r in range(n):
@@ -277,7 +266,7 @@ def _score_term(
     start, entries = p.starts[term], tables.entries[tables.starts[number] :]
     by_code, inverse = p.starts[term + 1] - start > tables.code_count, 1.0 / scale  # exact, as it is a power of two
     for r in range(n):
-        at = buffers.places[r]
+        at = buffers.rows[2, r]
         added[r] = np.nan
         if at >= 0:
             score = entries[np.int64(p.codes[at]) if by_code else at - start]
@@ -286,11 +275,10 @@ def _score_term(
 
 @inlined()
 def _match_row(
-    p: PostingArrays, batch: QueryBatch, information: NDArray[np.float64], q: int, r: int, matches: DocumentMatches,
-    buffers: MatchBuffers,
-) -> None:  # fmt: skip
+    p: PostingArrays, batch: QueryBatch, q: int, r: int, matches: DocumentMatches, buffers: MatchBuffers
+) -> None:
     """Update the pair of row r where the row's result is better. The best completion in a field counts."""
-    first, last, sums, i = batch.offsets[q], batch.offsets[q + 1], buffers.sums, buffers.pairs[r]
+    first, last, sums, i = batch.offsets[q], batch.offsets[q + 1], buffers.sums, buffers.rows[1, r]
     sums[:, :] = 0.0
     for m in range(first, last):
         added, field = buffers.added[m - first, r], batch.fields[m]
@@ -298,10 +286,10 @@ def _match_row(
             continue
         if batch.completes[m]:
             sums[2, field] = max(sums[2, field], added)
-            sums[3, field] = max(sums[3, field], information[m])
+            sums[3, field] = max(sums[3, field], batch.information[m])
         else:
             sums[0, field] += added
-            sums[1, field] += information[m]
+            sums[1, field] += batch.information[m]
     score = 0.0
     for field in range(sums.shape[1]):
         in_field = sums[0, field] + sums[2, field]
@@ -309,52 +297,83 @@ def _match_row(
         matches.field_scores[i, field] = max(matches.field_scores[i, field], in_field)
         matches.information[i, field] = max(matches.information[i, field], sums[1, field] + sums[3, field])
     if score > matches.scores[i]:
-        matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[buffers.rows[r]])
+        matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[buffers.rows[0, r]])
         for m in range(first, last if len(matches.term_scores) else first):
             matches.term_scores[i, m - first] = buffers.added[m - first, r]
 
 
 @inlined()
 def _match_rows(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], n: int,
-    queries: NDArray[np.int64], matches: DocumentMatches, buffers: MatchBuffers,
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, n: int, matches: DocumentMatches,
+    buffers: MatchBuffers,
 ) -> None:  # fmt: skip
-    """Match a query with n rows of its documents, one term after the other."""
-    q = queries[buffers.pairs[0]]
+    """Match query q with n rows of its documents, one term after the other."""
     for m in range(batch.offsets[q], batch.offsets[q + 1]):
         _score_term(p, tables, batch, q, m, n, buffers)
     for r in range(n):
-        _match_row(p, batch, information, q, r, matches, buffers)
+        _match_row(p, batch, q, r, matches, buffers)
 
 
 @compiled()
 def match_documents(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64],
-    live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
-    buffers: MatchBuffers,
+    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, live_mask: NDArray[np.bool_], docids: NDArray[np.int64],
+    ends: NDArray[np.int64], matches: DocumentMatches, buffers: MatchBuffers,
 ) -> None:  # fmt: skip
-    """Match each pair of a query and a docid in one segment; it is faster if docids ascend.
+    """Match each query with its docids in one segment; it is faster if they ascend.
 
-    queries, docids: (P), the query as its row in the batch. information: (M), the idf of each term.
-    live_mask: (rows), which rows are not deleted; empty if none is.
+    docids: (P), of one query after the other. ends: (Q), where those of each end. live_mask: (rows), which rows are not
+    deleted; empty if none is.
     """
-    n = 0
-    for i in range(len(docids)):
-        q, row = queries[i], first_row(p.docids, docids[i])
-        if n and q != queries[i - 1]:
-            _match_rows(p, tables, batch, information, n, queries, matches, buffers)
-            n = 0
-        if not n and (not i or q != queries[i - 1] or docids[i] < docids[i - 1]):
-            buffers.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
-        while row < len(p.docids) and p.docids[row] == docids[i]:
-            phrasing = batch.excluded_phrasings[q]
-            is_excluded = docids[i] == batch.excluded_docids[q] and (phrasing < 0 or p.phrasings[row] == phrasing)
-            if not is_excluded and (not len(live_mask) or live_mask[row]):
-                buffers.rows[n], buffers.pairs[n] = row, i
-                n += 1
-                if n == len(buffers.rows):
-                    _match_rows(p, tables, batch, information, n, queries, matches, buffers)
-                    n = 0
-            row += 1
-    if n:
-        _match_rows(p, tables, batch, information, n, queries, matches, buffers)
+    first = ZERO
+    for q in range(len(ends)):
+        n, excluded, phrasing = ZERO, batch.excluded_docids[q], batch.excluded_phrasings[q]
+        for i in range(first, ends[q]):
+            row = first_row(p.docids, docids[i])
+            if not n and (i == first or docids[i] < docids[i - 1]):
+                buffers.reached[batch.offsets[q] : batch.offsets[q + 1]] = 0
+            while row < len(p.docids) and p.docids[row] == docids[i]:
+                is_excluded = docids[i] == excluded and (phrasing < 0 or p.phrasings[row] == phrasing)
+                if not is_excluded and (not len(live_mask) or live_mask[row]):
+                    buffers.rows[0, n], buffers.rows[1, n] = row, i
+                    n += 1
+                    if n == buffers.rows.shape[1]:
+                        _match_rows(p, tables, batch, q, n, matches, buffers)
+                        n = ZERO
+                row += 1
+        if n:
+            _match_rows(p, tables, batch, q, n, matches, buffers)
+        first = ends[q]
+
+
+@compiled()
+def compare_with_queries(
+    batch: QueryBatch, own_scores: Matrix[np.float64], own_weights: NDArray[np.float64], factors: Matrix[np.float64],
+    ends: NDArray[np.int64], matches: DocumentMatches, absolute: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the absolute score of each document; see CandidateMatches.
+
+    own_scores: (F, M), the score of each word in a text with its query's words, by the statistics of each field, and
+    own_weights: (M), their weights. factors: (Q, F). ends: see match_documents. Of a query's completions in a field,
+    the one that would score least counts.
+    """
+    first = ZERO
+    for q in range(len(ends)):
+        for field in range(factors.shape[1]):
+            score = information = 0.0
+            least = least_information = np.inf
+            for m in range(batch.offsets[q], batch.offsets[q + 1]):
+                if batch.fields[m] != field:
+                    continue
+                own = own_weights[m] * own_scores[field, m]
+                if batch.completes[m]:
+                    least, least_information = min(least, own), batch.information[m]
+                else:
+                    score += own
+                    information += batch.information[m]
+            if least < np.inf:
+                score, information = score + least, information + least_information
+            score, information = score if score > 0.0 else 1.0, max(information, MIN_INFORMATION)
+            for i in range(first, ends[q]):
+                share = matches.field_scores[i, field] / score + matches.information[i, field] / information
+                absolute[i] = max(absolute[i], share / 2.0 * factors[q, field])
+        first = ends[q]

@@ -20,7 +20,6 @@ from askalike.index.lexical.prepared import (
     PreparedQueries,
     QueryTerms,
     TermColumns,
-    WordWeights,
 )
 from askalike.index.lexical.query_batch import (
     MATCHED_ROWS,
@@ -29,7 +28,6 @@ from askalike.index.lexical.query_batch import (
     borrow_buffers,
     match_documents,
     search_queries,
-    sort_heaps,
 )
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
@@ -48,7 +46,6 @@ MAX_HEAP_ENTRIES = 1 << 20
 """Maximum number of hits in memory for all queries of a batch: 16 MiB."""
 MAX_KEPT_SCORES = 1 << 17
 """Maximum number of term scores that are kept of a match for explanations: 1 MiB."""
-MIN_INFORMATION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +71,14 @@ class CandidateMatches:
     absolute: list[NDArray[np.float64]]
     batches: Sequence[DocumentMatches] = ()
 
-    def select(self, number: int, rows: slice, candidates: Sequence[Array]) -> DocumentMatches | None:
+    def select(self, number: int, rows: range, candidates: Sequence[Array]) -> DocumentMatches | None:
         """Return a batch's matches with some of the candidates, with term scores; None if these were not kept."""
         if not len(self.batches[number].term_scores):
             return None
         places = [np.empty(0, np.int64)]
-        starts = accumulate(map(len, self.candidates[rows]), initial=0)
-        for start, known, wanted in zip(starts, self.candidates[rows], candidates, strict=False):
+        all_known = self.candidates[rows.start : rows.stop]
+        starts = accumulate(map(len, all_known), initial=0)
+        for start, known, wanted in zip(starts, all_known, candidates, strict=False):
             at = find_positions(known, wanted)
             if len(at) and at.min() < 0:
                 return None
@@ -133,12 +131,11 @@ class PostingsSearcher:
         if k < 1:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
         masks = [live.mask_allowed(allowed.docids if allowed else None) for live in self.segments]
-        top_docs, step = [], max(1, MAX_HEAP_ENTRIES // k)
-        for _, batch in self._iter_batches(prepared):
-            count = len(batch.columns.scales)
-            for start in range(0, count, step):
-                top_docs += self._search_rows(batch, slice(start, min(start + step, count)), k, masks)
-        return top_docs
+        found = list[TopDocs]()
+        for rows, batch in self._iter_batches(prepared):
+            search = partial(self._search_rows, batch, k, masks)
+            found += _run_in_threads(search, len(rows), max(1, MAX_HEAP_ENTRIES // k))
+        return found
 
     def match(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
@@ -146,12 +143,10 @@ class PostingsSearcher:
         """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched again."""
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
-            own, weights = candidates[rows], batch.weigh_words()
-            matches, queries = self._match(batch, weights, own), np.repeat(np.arange(len(own)), list(map(len, own)))
-            shares = matches.field_scores / np.where(weights.self_scores > 0, weights.self_scores, 1.0)[queries]
-            shares += matches.information / np.maximum(weights.total_information, MIN_INFORMATION)[queries]
-            found.scores.extend(_split(matches.scores, own))
-            found.absolute.extend(_split((shares / 2 * batch.factors[queries]).max(axis=1, initial=0.0), own))
+            ends = _find_ends(own := candidates[rows.start : rows.stop])
+            matches = self._match(batch, own, ends)
+            found.scores.extend(_split(matches.scores, ends))
+            found.absolute.extend(_split(batch.compare(matches, ends), ends))
             batches.append(matches)
         return found
 
@@ -164,11 +159,10 @@ class PostingsSearcher:
         """
         contributions: list[list[TermContributions]] = []
         for number, (rows, batch) in enumerate(self._iter_batches(prepared)):
-            matches = known.select(number, rows, candidates[rows]) if known else None
-            matches = matches or self._match(batch, batch.weigh_words(), candidates[rows], True)
-            of_queries = zip(
-                _split(matches.term_scores, candidates[rows]), _split(matches.phrasings, candidates[rows]), strict=True
-            )
+            own = candidates[rows.start : rows.stop]
+            matches, ends = known.select(number, rows, own) if known else None, _find_ends(own)
+            matches = matches or self._match(batch, own, ends, True)
+            of_queries = zip(_split(matches.term_scores, ends), _split(matches.phrasings, ends), strict=True)
             for q, (term_scores, phrasings) in enumerate(of_queries):
                 named = batch.name_scores(q, term_scores)
                 contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
@@ -182,53 +176,47 @@ class PostingsSearcher:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
         return self.speller.complete(prefix)
 
-    def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, PreparedBatch]]:
-        if not prepared.queries:
-            return
+    def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[range, PreparedBatch]]:
         if prepared.batch is not None:
-            yield slice(0, len(prepared.queries)), prepared.batch
+            yield range(len(prepared.queries)), prepared.batch
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
-            rows = slice(start, min(start + BATCH_SIZE, len(prepared.queries)))
-            yield rows, self._prepare_batch(prepared.terms.select(rows), prepared.similarity, prepared.fields)
+            rows = range(start, min(start + BATCH_SIZE, len(prepared.queries)))
+            own = prepared.terms.select(slice(rows.start, rows.stop))
+            yield rows, self._prepare_batch(own, prepared.similarity, prepared.fields)
 
-    def _search_rows(self, batch: PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
-        n = rows.stop - rows.start
-        columns = batch.columns.select(rows)
-        heaps = TopKHeaps(np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros(n, np.int64))
-        tables = [batch.scores.segment_tables(at) for at in range(len(self.segments))]
-
-        def search_share(share: slice) -> None:
-            share_columns, share_heaps = columns.select(share), TopKHeaps(*(column[share] for column in heaps))
-            buffers = borrow_buffers(columns.max_terms, max(table.code_count for table in tables))
-            for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
-                search_queries(live.postings, table, share_columns, share_heaps, mask, live.has_rephrasings, buffers)
-            sort_heaps(share_heaps)
-
-        _run_in_threads(search_share, n)
-        scores = heaps.scores / columns.scales[:, None]
-        return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
+    def _search_rows(
+        self, batch: PreparedBatch, k: int, allowed_masks: Sequence[Array], first: int, count: int
+    ) -> list[TopDocs]:
+        """Search some queries of a batch, which follow each other."""
+        docids, scores, size = np.empty((count, k), np.int64), np.empty((count, k), np.int64), np.zeros(count, np.int64)
+        heaps, tables = TopKHeaps(scores, docids, size), batch.scores.tables
+        buffers = borrow_buffers(batch.max_terms, max(table.code_count for table in tables))
+        for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
+            is_last = live is self.segments[-1]
+            search_queries(
+                live.postings, table, batch.columns, first, heaps, mask, live.has_rephrasings, is_last, buffers
+            )
+        real = scores / batch.columns.scales[first : first + count, None]
+        return [TopDocs(docids[row, :n], real[row, :n]) for row, n in enumerate(size.tolist())]
 
     def _match(
-        self, batch: PreparedBatch, weights: WordWeights, candidates: Sequence[Array], wants_terms: bool = False
+        self, batch: PreparedBatch, candidates: Sequence[Array], ends: Array, wants_terms: bool = False
     ) -> DocumentMatches:
         """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
-        max_terms = batch.columns.max_terms
-        keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
-        docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
-        queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        pairs, terms, fields = len(docids), len(batch.columns.terms), len(self._statistics)
-        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
+        docids = np.concatenate(candidates, dtype=np.int64) if candidates else np.empty(0, np.int64)
+        pairs, fields, max_terms = len(docids), len(self._statistics), batch.max_terms
+        keeps_terms = wants_terms or pairs * max_terms <= MAX_KEPT_SCORES
         term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
+        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
         matches = DocumentMatches(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
-        (rows, owners, places), reached = np.empty((3, MATCHED_ROWS), np.int64), np.empty(terms, np.int64)
-        added, sums = np.empty((max_terms, MATCHED_ROWS)), np.empty((4, fields))
-        buffers = MatchBuffers(reached, rows, owners, places, added, sums)
-        for at, live in enumerate(self.segments if len(docids) else ()):
-            tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
-            match_documents(
-                live.postings, tables, batch.columns, weights.information, mask, queries, docids, matches, buffers
-            )
+        buffers = MatchBuffers(
+            np.empty(len(batch.columns.terms), np.int64), np.empty((3, MATCHED_ROWS), np.int64),
+            np.empty((max_terms, MATCHED_ROWS)), np.empty((4, fields)),
+        )  # fmt: skip
+        for live, table in zip(self.segments, batch.scores.tables, strict=True):
+            mask = live.mask_allowed(None)
+            match_documents(live.postings, table, batch.columns, mask, docids, ends, matches, buffers)
         return matches
 
     def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
@@ -244,17 +232,25 @@ class PostingsSearcher:
         return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
 
 
-def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:
+def _find_ends(candidates: Sequence[Array]) -> Array:
+    """Return where the rows of each query's candidates end: int64 (queries)."""
+    return np.array(list(accumulate(map(len, candidates))), np.int64)
+
+
+def _split(values: Array, ends: Array) -> list[Array]:
     """Return the rows of each query's candidates."""
-    ends = accumulate(map(len, candidates), initial=0)
-    return [values[start:end] for start, end in pairwise(ends)]
+    return [values[start:end] for start, end in pairwise((0, *ends.tolist()))]
 
 
-def _run_in_threads(task: Callable[[slice], None], n: int) -> None:
-    """Run a task over rows 0 to n, split between the processor cores; a few rows are not split."""
-    threads = max(1, min(MAX_THREADS, n // QUERIES_PER_THREAD))
-    if threads == 1:
-        task(slice(0, n))
-        return
+def _run_in_threads(task: Callable[[int, int], list[TopDocs]], n: int, at_once: int) -> list[TopDocs]:
+    """Return the results of a task over n rows, given as the first one and their number, at most `at_once` together.
+
+    They are split between the processor cores; a few rows are not.
+    """
+    threads = max(1, min(MAX_THREADS, min(n, at_once) // QUERIES_PER_THREAD))
+    if n <= at_once and threads == 1:
+        return task(0, n)
+    size = -(-min(n, at_once) // threads)
+    starts = range(0, n, size)
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(task, [slice(n * i // threads, n * (i + 1) // threads) for i in range(threads)]))
+        return [one for found in pool.map(task, starts, (min(size, n - start) for start in starts)) for one in found]

@@ -11,8 +11,8 @@ from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
-from askalike.index.rows import find_distinct
-from askalike.native.compiled import Repeated, compiled
+from askalike.index.rows import Array, find_distinct
+from askalike.native.compiled import Repeated, compiled, prechecked
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
@@ -191,6 +191,7 @@ class TermScores:
         self._entries = np.empty(1 << 12, np.float64)
         self.size = 0
         """The number of entries of all tables."""
+        self._make_tables()
 
     def compute(self, numbers: NDArray[np.int64]) -> None:
         """Compute the scores of those terms that are not cached."""
@@ -215,6 +216,7 @@ class TermScores:
                 self._append_tables(of_field[at], sizes[:, at], own)
         self.bounds[new], self._starts[:, new] = self.bounds[originals], self._starts[:, originals]
         self._computed[new] = self._computed[originals] = True
+        self._make_tables()
 
     def _table_sizes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of entries of each term's table in each segment: (segments, terms)."""
@@ -248,22 +250,23 @@ class TermScores:
         self._starts[:, numbers] = np.where(segment_ids < 0, -1, begins)
         self.size += len(scores) - first
 
-    def segment_tables(self, at: int) -> ScoreTables:
-        """Return the tables of one segment."""
-        live, segment = self.terms.segments[at], self.terms.segments[at].segment
-        return ScoreTables(
-            self.terms.segment_ids[at], self._starts[at], self._entries, len(segment.code_tf), live.shares_terms,
-            segment.pareto_starts, segment.pareto,
-        )  # fmt: skip
-
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
-        """Return the score of each term in a field of that length, in words, in which it occurs tf times."""
+        """Return the score of each of n terms in a field of that length, in words, in which it occurs tf times.
+
+        The result is (fields, n): by the statistics of each field.
+        """
         df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
+        collections = [own.collection for own in self.terms.statistics]
+        return np.array([self._similarity.score(tf, length, df, ttf, own) for own in collections])
 
-        def score(at: Any, own: FieldStatistics) -> Floats:
-            return self._similarity.score(tf[at], length[at], df[at], ttf[at], own.collection)
+    def _make_tables(self) -> None:
+        columns = zip(self.terms.segments, self.terms.segment_ids, self._starts, strict=True)
+        self.tables = [prechecked(self._make_table(*own)) for own in columns]
+        """Of each segment."""
 
-        return score_fields(self.terms.fields[numbers], self.terms.statistics, score)
+    def _make_table(self, live: LiveSegment, ids: Array, starts: Array) -> ScoreTables:
+        s = live.segment
+        return ScoreTables(ids, starts, self._entries, len(s.code_tf), live.shares_terms, s.pareto_starts, s.pareto)
 
 
 @compiled()
