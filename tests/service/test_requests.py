@@ -29,6 +29,8 @@ def test_every_response_has_an_id(service: Service) -> None:
         ("GET", "/v1/..%2f..%2fetc/similar?title=x", 404, ""),
         ("GET", "/v1/%00/similar", 404, "no archive"),
         ("GET", "/v1/riverside/nowhere", 404, "/docs"),
+        ("POST", "/v1/riverside/questions", 404, "/docs"),
+        ("GET", "/v1/riverside/questions/", 404, "/docs"),
         ("DELETE", SIMILAR, 405, "expected GET, POST"),
     ],
 )

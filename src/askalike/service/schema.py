@@ -4,6 +4,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, computed_field, model_validator
 from pydantic.config import JsonDict
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
@@ -22,6 +23,14 @@ MAX_FIELDS = 50
 RecordNumber = Annotated[int, Field(ge=0, le=2**53)]
 """The number of a draft or a proposal: JavaScript holds it exactly, SQLite as an integer."""
 
+
+class _IdConvertor(PathConvertor):
+    """An id at the end of a path, which may contain slashes: `{id:id}`."""
+
+    regex = ".+"
+
+
+register_url_convertor("id", _IdConvertor())
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question as typed so far")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]

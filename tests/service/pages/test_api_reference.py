@@ -61,6 +61,7 @@ def test_v1_leads_people_to_the_reference_and_tells_programs_where_it_is(visit, 
     assert page.url.endswith("/docs")
     page.get_by_role("link", name="SimilarQuestion").first.click()
     assert page.url.endswith("#SimilarQuestion")
+    assert page.get_by_role("link", name="AnswerRecord-Output").first.get_attribute("href") == "#AnswerRecord-Output"
 
 
 @pytest.mark.long

@@ -193,7 +193,7 @@ def _write_example(method: str, path: str, base: str, needs_key: bool) -> str:
 
 def link_objects(type: str, objects: Collection[str]) -> Markup:
     """Return the kind of a value with links to the objects in it."""
-    words = re.split(r"(\w+)", type)
+    words = re.split(r"([\w-]+)", type)
     return Markup("").join(Markup('<a href="#{0}">{0}</a>').format(w) if w in objects else w for w in words)
 
 

@@ -58,7 +58,7 @@ class RelatedQuestion:
     """Without a calibration: the similarity, on the same scale for every question."""
 
 
-@router.get("/a/{archive}/questions/{id:path}")
+@router.get("/a/{archive}/questions/{id:id}")
 async def get_question(archive: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
     """Show a question."""
     details = await archive.run_on_store(lambda store: load_question(store, id, MAX_SHOWN_LINKS))
@@ -176,7 +176,7 @@ class Correction(BaseModel):
     rephrasings: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
 
 
-@router.post("/a/{archive}/questions/{id:path}")
+@router.post("/a/{archive}/questions/{id:id}")
 async def post_correction(archive: WriterArchive, request: Request, id: str, form: SubmittedForm) -> Response:
     """Correct a question, or the answer named in the form."""
     editor = caller_id(request)

@@ -101,7 +101,7 @@ async def put_question(
 
 
 questions.add_api_route(
-    "/questions/{id:path}",
+    "/questions/{id:id}",
     put_question,
     methods=["PUT"],
     summary="Add or replace a question",
@@ -110,7 +110,7 @@ questions.add_api_route(
 )
 
 
-@questions.get("/questions/{id:path}", summary="Read a question")
+@questions.get("/questions/{id:id}", summary="Read a question")
 async def get_question(archive: ReadableArchive, id: QuestionId) -> StoredQuestion:
     """Return a question with its first 100 answers and 1,000 links; `answers` and `links` return the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
@@ -130,7 +130,7 @@ async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResp
     return RevisionsResponse(revisions=[RevisionResponse.model_validate(each, from_attributes=True) for each in found])
 
 
-@questions.delete("/questions/{id:path}", summary="Delete a question", status_code=204)
+@questions.delete("/questions/{id:id}", summary="Delete a question", status_code=204)
 async def delete_question(archive: WritableArchive, id: QuestionId) -> None:
     """Delete a question with its answers and links."""
     if not await archive.write(lambda store: store.delete([id])):
@@ -145,7 +145,7 @@ async def post_answers(
     return await commit(archive, request, [answer.to_answer(answer.id) for answer in batch.items], response)
 
 
-@answers.put("/answers/{id:path}", summary="Add or replace an answer", responses=CREATED_RESPONSES)
+@answers.put("/answers/{id:id}", summary="Add or replace an answer", responses=CREATED_RESPONSES)
 async def put_answer(
     archive: WritableArchive, request: Request, id: AnswerId, answer: AnswerFields, response: Response
 ) -> CommitResponse:
@@ -165,7 +165,7 @@ async def get_answers(
     return AnswersResponse(answers=[AnswerRecord.from_answer(answer) for answer in stored])
 
 
-@answers.get("/answers/{id:path}", summary="Read an answer")
+@answers.get("/answers/{id:id}", summary="Read an answer")
 async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     """Return an answer."""
     answer = await archive.run_on_store(lambda store: editing.get_answer(store, id))
@@ -174,7 +174,7 @@ async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     return AnswerRecord.from_answer(answer)
 
 
-@answers.delete("/answers/{id:path}", summary="Delete an answer", status_code=204)
+@answers.delete("/answers/{id:id}", summary="Delete an answer", status_code=204)
 async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
     if not await archive.write(lambda store: editing.delete_answers(store, [id])):
