@@ -71,7 +71,7 @@ def test_every_message_has_a_translation_with_its_placeholders(language: str) ->
 @pytest.mark.parametrize(("name", "source"), TEMPLATES, ids=[name for name, _ in TEMPLATES])
 def test_no_text_of_a_template_is_left_untranslated(name: str, source: str) -> None:
     plain = EXPRESSION.sub("", source)
-    texts = re.sub(r"<!--.*?-->|<kbd>.*?</kbd>|<[^<>]*>", " ", plain, flags=re.DOTALL)
+    texts = re.sub(r"<!--.*?-->|<kbd[^>]*>.*?</kbd>|<[^<>]*>", " ", plain, flags=re.DOTALL)
     left = [
         *LETTERS.findall(texts),
         *(text for found in TEXT_ATTRIBUTE.findall(plain) for text in LETTERS.findall(found)),
@@ -111,6 +111,15 @@ def test_a_reader_chooses_a_language_and_stays_on_the_page(visit) -> None:
     page.get_by_text("Das beantwortet meine Frage").first.wait_for()
     page.get_by_role("navigation", name="Sprache").get_by_role("link", name="Русский").click()
     page.get_by_role("heading", name="Что вы хотите узнать?").wait_for()
+
+
+def test_texts_of_an_archive_name_their_language(visit) -> None:
+    page = visit("/a/riverside?title=my+bicycle+was+stolen", locale="de-DE")
+    item = page.locator(".item").first
+    assert {item.locator(part).get_attribute("lang") for part in ("h3", ".snippet", ".answer > [lang]")} == {"en"}
+    page = visit("/a/riverside/queue", locale="de-DE")
+    sides = page.locator(".sides h2")
+    assert {one.get_attribute("lang") for one in sides.all()} <= {"en", "de"}
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -38,6 +38,9 @@ def read_states(service: Service) -> list[str]:
 
 def test_the_queue_by_keyboard(visit, service) -> None:
     page = visit(QUEUE)
+    names = ("They ask the same", "They do not", "Skip")
+    shortcuts = [page.get_by_role("button", name=n, exact=True).get_attribute("aria-keyshortcuts") for n in names]
+    assert shortcuts == ["a", "r", "s"]
     first = page.locator(".sides h2").first
     assert "93% likely the same" in page.locator("#pair").inner_text()
     title = first.inner_text()

@@ -3,6 +3,7 @@
 None scrolls sideways, and axe-core finds nothing that somebody cannot use.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,5 +140,15 @@ def test_a_long_question_folds_on_a_phone_and_what_is_similar_stays_at_hand(
 def test_menu_and_verdict_are_one_line_each_on_a_narrow_phone(visit: Callable[..., Any]) -> None:
     page = visit("/a/riverside?title=my+bicycle+was+stolen", viewport={"width": 360, "height": 740})
     for links in (page.locator("header nav li a"), page.locator(".item").first.locator(".verdict button")):
-        tops = {round(box["y"]) for box in (one.bounding_box() for one in links.all())}
-        assert len(tops) == 1
+        assert len(rows_of(links)) == 1
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "fr-FR", "ru-RU"])
+def test_a_menu_of_longer_words_is_two_even_rows_on_a_narrow_phone(visit: Callable[..., Any], locale: str) -> None:
+    page = visit("/a/riverside", viewport={"width": 360, "height": 740}, locale=locale)
+    assert [*rows_of(page.locator("header nav li a")).values()] == [3, 3]
+
+
+def rows_of(links: Any) -> Counter[int]:
+    """Count links by their distance from the top of the page."""
+    return Counter(round(one.bounding_box()["y"]) for one in links.all())
