@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from askalike.cli import install
-from askalike.native.ahead import StoredCode
+from askalike.native.compiled import StoredCode
 from commands import askalike
 from commands import run_command as run
 

@@ -15,8 +15,8 @@ from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
-from askalike.labels.learned import count_learned, unlearned_splits
 from askalike.labels.partitions import create_partition
+from askalike.labels.splits import count_learned, unlearned_splits
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.replay.replay import replay

@@ -6,9 +6,8 @@ from functools import partial
 
 import pytest
 
-from askalike.core import own_processes
-from askalike.core.own_processes import available_memory_share
-from askalike.core.parallel import map_pieces, use_workers
+from askalike.core import parallel
+from askalike.core.parallel import available_memory_share, map_pieces, use_workers
 
 MEMORY = "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    {} kB\nHugePages_Total:   0\n"
 
@@ -31,7 +30,7 @@ def meeting(tmp_path, monkeypatch):
     """Starts three pieces for a function that tells the share of the memory, and returns their results and the log."""
 
     def start(share):
-        monkeypatch.setattr(own_processes, "available_memory_share", share)
+        monkeypatch.setattr(parallel, "available_memory_share", share)
         lines = []
 
         def log(line):
@@ -79,8 +78,8 @@ def test_a_process_is_stopped_if_the_memory_is_short_and_begins_again(meeting, t
 
 
 def test_the_available_memory_is_the_machine_s_or_that_of_its_container(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_processes, "MEMORY_FILE", tmp_path / "meminfo")
-    monkeypatch.setattr(own_processes, "GROUP_FOLDER", tmp_path)
+    monkeypatch.setattr(parallel, "MEMORY_FILE", tmp_path / "meminfo")
+    monkeypatch.setattr(parallel, "GROUP_FOLDER", tmp_path)
     assert available_memory_share() == 1
     (tmp_path / "meminfo").write_text(MEMORY.format(600))
     assert available_memory_share() == pytest.approx(0.6)

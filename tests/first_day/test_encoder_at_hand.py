@@ -17,7 +17,7 @@ from askalike.encoders import build, find_package
 from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
-from askalike.service.archive_encoders import ArchiveEncoders
+from askalike.service.served_archive import ArchiveEncoders
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding_progress import announce_encoding, read_encoding, record_encoding

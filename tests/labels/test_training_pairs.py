@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 import askalike
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, Split, TrainingPair
-from askalike.labels.learned import collect_learned
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
-from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
+from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, read_labels

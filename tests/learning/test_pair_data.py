@@ -4,7 +4,7 @@ from collections import Counter
 
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question, Split
-from askalike.labels.learned import unlearned_splits
+from askalike.labels.splits import unlearned_splits
 from askalike.learning.pair_data import collect_training_data, read_irrelevant_judgements
 from askalike.learning.recipes import DataSettings, Recipe
 from askalike.learning.training_run import train_recipe

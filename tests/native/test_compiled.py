@@ -16,7 +16,6 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.native import machine_code
-from askalike.native.ahead import find_modules, store_code
 from askalike.native.compiled import (
     CACHE_VARIABLE,
     OFF_SWITCH,
@@ -25,8 +24,10 @@ from askalike.native.compiled import (
     Repeated,
     compiled,
     elementwise,
+    find_modules,
     inlined,
     prechecked,
+    store_code,
 )
 from askalike.native.llvm import LLVMFunction, Memory, count_ones, mark_reaching, read_four, trailing_zeros
 

@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from askalike.learning.networks import BeamSearchOptions
 from askalike.papers.dssm import flatten_sentences
-from askalike.papers.generator import END, Decoder, beam_search
-from askalike.papers.huffman import HuffmanSoftmax
+from askalike.papers.generator import END, Decoder, HuffmanSoftmax, beam_search
 
 SIZE, DIM, LATENT, HIDDEN = 9, 4, 3, 16
 

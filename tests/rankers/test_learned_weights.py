@@ -11,7 +11,7 @@ import askalike
 from askalike import rankers
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.types import Link, Question
-from askalike.labels.learned import unlearned_splits
+from askalike.labels.splits import unlearned_splits
 from askalike.rankers.learned_weights import TermWeights, _cross_entropy
 from askalike.store import Archive
 from planted import plant

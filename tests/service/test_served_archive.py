@@ -10,7 +10,7 @@ import pytest
 
 from askalike import encoders
 from askalike.encoders import Encoder, open_encoder
-from askalike.service.archive_encoders import ArchiveEncoders
+from askalike.service.served_archive import ArchiveEncoders
 
 
 def train(folder: Path, seed: int) -> None:

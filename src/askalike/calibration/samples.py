@@ -18,14 +18,15 @@ from askalike.core.iteration import remaining_chunks
 from askalike.core.types import Floats, Progress, Question, Split
 from askalike.core.values import format_count
 from askalike.labels import splits
-from askalike.labels.learned import require_unlearned, unlearned_splits
 from askalike.labels.splits import (
     labelled_splits,
     load_split,
+    require_unlearned,
     restrict_split,
     split_groups,
     splits_to_hold_out,
     uncut_splits,
+    unlearned_splits,
 )
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
 from askalike.readers import read_queries

@@ -18,8 +18,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import map_pieces, use_workers
 from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
-from askalike.native.ahead import find_modules, store_code
-from askalike.native.compiled import CACHE_VARIABLE
+from askalike.native.compiled import CACHE_VARIABLE, find_modules, store_code
 
 EXAMPLE_FILE = "riverside.csv"
 COMMANDS = (

@@ -2,18 +2,23 @@
 
 import logging
 import multiprocessing
+import os
+import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import wait
+from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
-from askalike.core.errors import SettingsError
-from askalike.core.own_processes import OwnProcesses, WorkerError, end_with_parent, lost_process_error
+from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.types import LogCallback
 
 PieceT = TypeVar("PieceT")
@@ -24,10 +29,20 @@ PIECES_PER_WORKER = 2
 """Maximum number of pieces per worker that are queued or running, since each is held in memory."""
 CONNECTION_S = 5
 """Maximum time in which a Ray cluster must accept a connection, in seconds."""
+START_SHARE, STOP_SHARE = 0.2, 0.1
+"""Shares of the memory: with less than the first available no other process starts, with less than the second one of
+several is stopped. What a piece needs is not known before it has run.
+"""
+POLL_S = 0.5
+MEMORY_FILE, GROUP_FOLDER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 Submit = Callable[[Any], Callable[[], Any]]
 """Sends a piece to a worker, and returns a function that waits for its result."""
 StartWorkers = Callable[[Callable[[Any], Any]], AbstractContextManager[tuple[int, Submit]]]
 """Starts workers for a function. Returns their number, and what sends them pieces."""
+
+
+class WorkerError(AskalikeError):
+    """A worker was lost, with its piece of the work."""
 
 
 class Workers(NamedTuple):
@@ -98,7 +113,7 @@ def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tupl
     try:
         yield jobs, lambda piece: pool.submit(_apply, piece).result
     except BrokenProcessPool:
-        raise lost_process_error() from None
+        raise _lost_process_error() from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -115,11 +130,28 @@ def _start_own_processes(jobs: int, log: LogCallback, function: Callable[[Any], 
 def _begin_process(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    end_with_parent()
+    _end_with_parent()
 
 
 def _apply(piece: Any) -> Any:
     return _function(piece)
+
+
+def _lost_process_error() -> WorkerError:
+    """Return the error of a process that died."""
+    return WorkerError("a worker process died (killed, or out of memory); run the command again, with fewer --jobs")
+
+
+def _end_with_parent() -> None:
+    """Let this process die without a traceback on Ctrl-C, and when its parent has died."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
@@ -156,3 +188,100 @@ def _start_on_ray(ray: Any, function: Callable[[Any], Any]) -> Iterator[tuple[in
 
 def _call(function: Callable[[Any], Any], piece: Any) -> Any:
     return function(piece)
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A piece of work. process, answers: of the process that works on it. outcome: result and error of the piece."""
+
+    piece: Any
+    process: Any = None
+    answers: Any = None
+    outcome: tuple[Any, BaseException | None] | None = None
+
+
+class OwnProcesses:
+    """Calls a function for each piece in a process of its own, at most `jobs` at once.
+
+    If the memory is short, it stops the process that began last, and starts its piece again when another has ended.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], jobs: int, log: LogCallback) -> None:
+        self._function, self._jobs, self._log = function, jobs, log
+        self._waiting: deque[Task] = deque()
+        self._running: list[Task] = []
+
+    def submit(self, piece: Any) -> Callable[[], Any]:
+        """Return a function that waits for the piece's result. It raises the piece's error, or WorkerError."""
+        self._waiting.append(task := Task(piece))
+        self._heed_memory()
+        return partial(self._wait_for, task)
+
+    def stop(self) -> None:
+        """Kill the processes that still run."""
+        for task in self._running:
+            task.process.kill()
+
+    def _wait_for(self, task: Task) -> Any:
+        while task.outcome is None:
+            self._heed_memory()
+            ready = wait([task.answers for task in self._running], POLL_S)
+            for ended in [task for task in self._running if task.answers in ready]:
+                self._end(ended)
+        result, error = task.outcome
+        if error is not None:
+            raise error
+        return result
+
+    def _heed_memory(self) -> None:
+        """Start the processes that there is memory for, or stop one."""
+        available = available_memory_share()
+        if available < STOP_SHARE and len(self._running) > 1:
+            last = self._running.pop()
+            last.process.kill()
+            last.process.join()
+            self._waiting.appendleft(last)
+            self._jobs = len(self._running)
+            left = f"{available:.0%} of the memory is available"
+            self._log(f"{left}: one process was stopped and begins again later; from now on {self._jobs} at once")
+        while self._waiting and len(self._running) < self._jobs and (not self._running or available > START_SHARE):
+            self._start(self._waiting.popleft())
+
+    def _start(self, task: Task) -> None:
+        """Start a process. It is spawned, since a fork copies the locks of threads that it does not have."""
+        spawn = multiprocessing.get_context("spawn")
+        task.answers, own_end = spawn.Pipe(duplex=False)
+        task.process = spawn.Process(target=_answer, args=(self._function, task.piece, own_end))
+        task.process.start()
+        own_end.close()
+        self._running.append(task)
+
+    def _end(self, task: Task) -> None:
+        try:
+            task.outcome = task.answers.recv()
+        except EOFError:
+            task.outcome = None, _lost_process_error()
+        task.process.join()
+        self._running.remove(task)
+
+
+def available_memory_share() -> float:
+    """Return the share of the machine's memory, or of its container's, that is available; 1 if nobody says so."""
+    shares = [1.0]
+    with suppress(OSError, LookupError, ValueError):
+        lines = (line.split() for line in MEMORY_FILE.read_text(encoding="ascii").splitlines())
+        sizes = {name: int(size) for name, size, *_ in lines}
+        shares.append(sizes["MemAvailable:"] / sizes["MemTotal:"])
+    with suppress(OSError, LookupError, ValueError):  # `max`, no limit, is no number either
+        limit, used = (int((GROUP_FOLDER / f"memory.{name}").read_text()) for name in ("max", "current"))
+        statistics = dict(line.split() for line in (GROUP_FOLDER / "memory.stat").read_text().splitlines())
+        shares.append(1 - (used - int(statistics["inactive_file"])) / limit)
+    return min(shares)
+
+
+def _answer(function: Callable[[Any], Any], piece: Any, answers: Any) -> None:
+    _end_with_parent()
+    try:
+        answers.send((function(piece), None))
+    except Exception as error:
+        answers.send((None, error))

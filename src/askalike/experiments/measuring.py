@@ -18,14 +18,16 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.learned import count_learned, require_unlearned, unlearned_splits
 from askalike.labels.splits import (
+    count_learned,
     document_kind,
     identical_answers,
     load_split,
+    require_unlearned,
     restrict_split,
     split_groups,
     splits_to_hold_out,
+    unlearned_splits,
 )
 from askalike.rankers import Ranker, Searcher, open_current, resume_runs
 from askalike.store import Archive, TrainingView, View, takes_archive

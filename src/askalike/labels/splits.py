@@ -1,21 +1,24 @@
 """Splits: imported ones, those derived from an archive's own labels, parts of partitions, and what people type.
 
-`SPLIT:title` is any split by its queries' titles alone, `SPLIT@PERCENT` by the first words of its titles.
+`SPLIT:title` is any split by its queries' titles alone, `SPLIT@PERCENT` by the first words of its titles. No model is
+evaluated on a split with labels that it was trained on.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import chunks
+from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import DocumentKind, Question, Split
 from askalike.store import (
     Archive,
+    Clusters,
     View,
     imported_splits,
     labels,
@@ -252,6 +255,47 @@ def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
         part = restrict_split(split, set(ids_of_group(name, split.queries)))
         if part.queries:
             yield name, part
+
+
+def count_learned(learned: LearnedLabels, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
+    """Return the number of queries of a split whose clusters have labels that the model was trained on."""
+    if not (learned and labels.has_labels):
+        return 0
+    is_learned = learned_test(learned, archive, rank_answers)
+    texts = {id: [query.id] for id, query in labels.queries.items()}
+    for id, grades in labels.qrels.items() if not rank_answers else ():
+        texts.get(id, []).extend(document for document, grade in grades.items() if grade > 0)
+    return sum(any(map(is_learned, ids)) for ids in texts.values())
+
+
+def learned_test(learned: LearnedLabels, archive: Archive, rank_answers: bool = False) -> Callable[[str], bool]:
+    """Return a function that returns whether the model was trained on a label of a text's cluster."""
+    clusters = Clusters.read(archive)
+    known = {clusters.cluster_of(id) for id in (learned.answers if rank_answers else learned.duplicates)}
+    return lambda id: clusters.cluster_of(id) in known
+
+
+def unlearned_splits(learned: LearnedLabels, archive: Archive) -> list[str]:
+    """Return the names of the splits suitable for testing the model, those named test first."""
+    names = labelled_splits(archive, "questions") + labelled_splits(archive, "answers")
+
+    def is_unlearned(name: str) -> bool:
+        kind = document_kind(archive, name)
+        return not count_learned(learned, archive, load_split(archive, name, kind), kind == "answers")
+
+    return sorted(filter(is_unlearned, names), key=lambda name: name.split("/")[-1] != "test")
+
+
+def require_unlearned(
+    learned: LearnedLabels, archive: Archive, model: str, labels: Split, *, rank_answers: bool = False
+) -> None:
+    """Raise SettingsError if the model was trained on labels that it is to be evaluated on."""
+    if n := count_learned(learned, archive, labels, rank_answers=rank_answers):
+        tests = ", ".join(unlearned_splits(learned, archive)) or "none; make one (askalike split) and train again"
+        raise SettingsError(
+            f"{model} was trained on the labels of {n} of these {len(labels.queries)} queries, so they cannot "
+            f"test it; splits that it has not learned from: {tests}"
+        )
 
 
 def _load_imported(archive: Archive, name: str, kind: DocumentKind, queries: Mapping[str, Question]) -> Split:

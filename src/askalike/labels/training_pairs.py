@@ -1,4 +1,7 @@
-"""Training signals: pairs of texts that match according to labels or metadata, one function each, see SIGNALS."""
+"""Training signals: pairs of texts that match according to labels or metadata, one function each, see SIGNALS.
+
+Which labels a model learns from its pairs is stored with it, so that it is not evaluated on these.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,12 +10,15 @@ from typing import NamedTuple
 
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
-from askalike.core.types import Answer, Question, TrainingPair
-from askalike.labels.learned import LABEL_SIGNALS
+from askalike.core.model_folders import LearnedLabels
+from askalike.core.types import Answer, Question, Split, TrainingPair
+from askalike.labels.splits import restrict_split
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
-from askalike.store.labels import imported_queries, ranks_answers
+from askalike.store.labels import imported_queries, labelled_ids, ranks_answers
 
+LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings", "feedback")
+"""The signals whose pairs are labelled as asking the same."""
 RARE_TAG_SHARE = 0.005
 """A tag is rare if at most this share of the questions have it."""
 RARE_TAG_COUNT = 20
@@ -49,6 +55,19 @@ def count_pairs(view: TrainingView, signals: Sequence[str] | None = None) -> dic
     names = list(SIGNALS) if signals is None else signals
     counts = Counter(pair.signal for pair in training_pairs(view, names))
     return {name: counts[name] for name in names}
+
+
+def collect_learned(pairs: Iterable[TrainingPair], dev: Split, dev_ranks_answers: bool) -> LearnedLabels:
+    """Return the labels in training pairs, and those of the dev queries that chose the best epoch."""
+    pairs = list(pairs)
+    duplicates = {id for p in pairs if p.signal in LABEL_SIGNALS for id in (p.query.id, p.positive.id)}
+    answers = {pair.query.id for pair in pairs if isinstance(pair.positive, Answer)}
+    if dev_ranks_answers:
+        answers.update(labelled_ids(dev, "answers"))
+    else:
+        labelled = {id for id, query in dev.queries.items() if set(dev.qrels.get(id, ())) - {query.id}}
+        duplicates.update(labelled_ids(restrict_split(dev, labelled)))
+    return LearnedLabels(frozenset(duplicates), frozenset(answers))
 
 
 def duplicates(source: SignalSource) -> Iterator[TextPair]:

@@ -11,7 +11,7 @@ from askalike.core.files import replace_folder
 from askalike.core.model_folders import LearnedLabels, find_model
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
-from askalike.labels.learned import unlearned_splits
+from askalike.labels.splits import unlearned_splits
 from askalike.learning.recipes import Recipe, format_toml
 from askalike.store import Archive, View, count_questions_by
 

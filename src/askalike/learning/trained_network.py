@@ -18,8 +18,7 @@ from askalike.learning.checkpoint import load_weights
 from askalike.learning.examples import Indices
 from askalike.learning.networks import Network, TokenTrace, WordVectorNetwork
 from askalike.learning.recipes import Recipe
-from askalike.text.features import FeatureRows, TextFeatures
-from askalike.text.vocabulary import UNKNOWN
+from askalike.text.features import UNKNOWN, FeatureRows, TextFeatures
 
 WEIGHTS_FILE = "weights.safetensors"
 

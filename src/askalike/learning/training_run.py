@@ -22,7 +22,7 @@ from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.pretrained import require_device
 from askalike.encoders.static import StaticEncoder
-from askalike.labels.learned import collect_learned
+from askalike.labels.training_pairs import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives

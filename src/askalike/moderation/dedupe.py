@@ -14,7 +14,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
 from askalike.core.types import Progress, Question
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.labels.learned import learned_test
+from askalike.labels.splits import learned_test
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import (
     PairProbabilities,

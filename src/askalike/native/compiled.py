@@ -10,15 +10,28 @@ only on their arguments: module constants become part of the machine code.
 
 import ctypes
 import hashlib
+import importlib
 import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +64,8 @@ FORMAT = 3
 """The version of the file format."""
 OFF_SWITCH = "ASKALIKE_NATIVE_CACHE"
 """Environment variable: with the value `numba`, numba's own `cache=True` is used instead of files of machine code."""
+PACKAGE = Path(__file__).parents[1]
+DECORATORS = "@compiled", "@elementwise"
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
 EXPONENT_GAP = np.float32(2.0**112)
@@ -227,6 +242,30 @@ class CompiledFunction(Generic[P, ReturnT]):
         code = compile_machine_code(self.function, self._parameters, self._hints["return"])
         any(folder.write(self._file_name, code) for folder in self._folders)  # the first that can be written
         return code
+
+
+class StoredCode(NamedTuple):
+    """The functions of a module with machine code, and those whose code could not be written."""
+
+    stored: int
+    refused: int
+
+
+def find_modules() -> Iterator[str]:
+    """Yield the modules that have compiled functions. Their source says so: importing all would take seconds."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if any(line.startswith(DECORATORS) for line in path.read_text(encoding="utf-8").splitlines()):
+            yield ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def store_code(module: str) -> StoredCode:
+    """Compile a module's functions that have no machine code yet; none if it needs a package that is not installed."""
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError:
+        return StoredCode(0, 0)
+    stored = [function.store() for function in CompiledFunction.made if function.function.__module__ == module]
+    return StoredCode(sum(stored), len(stored) - sum(stored))
 
 
 def _has_numba_cache() -> bool:

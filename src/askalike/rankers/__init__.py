@@ -1,6 +1,5 @@
 """Rankers sort an archive's documents by relevance to a query. `create` returns one by its name."""
 
-import importlib.util
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +27,7 @@ from askalike.rankers._ranking import (
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
-from askalike.text.subwords import VECTORS_PACKAGE
+from askalike.text.subwords import has_packaged_vectors
 
 __all__ = [
     "DEPTH_FACTOR",
@@ -81,7 +80,7 @@ T = TypeVar("T")
 
 def default_name() -> str:
     """Return the default ranker of archives: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
-    return "hybrid" if importlib.util.find_spec(VECTORS_PACKAGE) else "lm_jelinek_mercer"
+    return "hybrid" if has_packaged_vectors() else "lm_jelinek_mercer"
 
 
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:

@@ -28,8 +28,7 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
-from askalike.labels.learned import LABEL_SIGNALS
-from askalike.labels.training_pairs import training_pairs
+from askalike.labels.training_pairs import LABEL_SIGNALS, training_pairs
 from askalike.rankers._ranking import resolve
 from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings

@@ -1,29 +1,92 @@
-"""An archive that is served: its threads search, read, write and encode texts; the indexer updates its index."""
+"""An archive that is served: its threads search, read, write and encode texts; the indexer updates its index.
+
+Its encoders are its own models, and those that installed extras bring.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
-from askalike.core.errors import AskalikeError, SearchIndexError
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike import encoders
+from askalike.core.errors import AskalikeError, SearchIndexError, SettingsError
+from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
 from askalike.moderation.gaps import GapCache
-from askalike.rankers import Ranker
+from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
 from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
-from askalike.service.archive_encoders import ArchiveEncoders
 from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.log import log_event
 from askalike.service.peers import PeerRouter
 from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
+from askalike.text.subwords import has_packaged_vectors
 
 POLL_S = 0.5
 """The pause between two polls for a newly deployed ranker whose index is built."""
 RETRY_S = 60
 """The wait before another attempt after an engine could not be opened."""
 NOTE_S = 1
+STATIC = "static"
 ResultT = TypeVar("ResultT")
+
+
+class UnknownEncoderError(AskalikeError):
+    """The archive has no encoder with that name."""
+
+
+class DimensionsError(AskalikeError):
+    """More dimensions are requested than an encoder's vectors have."""
+
+
+class ArchiveEncoders:
+    """The encoders of the archive in a directory. Each is opened on first use, and again after it is retrained."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: dict[str, tuple[int, Encoder]] = {}
+
+    def names(self) -> Sequence[str]:
+        """Return the encoders' names: the archive's models, then those that installed extras bring."""
+        static = (STATIC,) if has_packaged_vectors() else ()
+        packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
+        return (*trained_model_names(self._path), *static, *packaged)
+
+    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
+        """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
+
+        dimensions: number of leading components to return, normalised to length 1; None: all.
+        Raises DimensionsError, UnknownEncoderError, the latter also if vectors are compared by distance.
+        """
+        encoder = self._open(name)
+        try:
+            vectors = encode_texts(texts, encoder, role)
+        except SettingsError as error:
+            raise UnknownEncoderError(f"model: {name} cannot compute embeddings: {error}") from None
+        if dimensions is None or dimensions == vectors.shape[1]:
+            return vectors
+        if dimensions > vectors.shape[1]:
+            raise DimensionsError(f"dimensions: {name} has {vectors.shape[1]}, got {dimensions}")
+        shortened = vectors[:, :dimensions]
+        lengths = np.linalg.norm(shortened, axis=1, keepdims=True)
+        return np.asarray(shortened / np.where(lengths > 0, lengths, 1), np.float32)
+
+    def _open(self, name: str) -> Encoder:
+        if name not in self.names():
+            raise UnknownEncoderError(f"model: no encoder {name!r}; there are: {', '.join(self.names()) or 'none'}")
+        description = self._path / MODELS_FOLDER / name / MODEL_FILE
+        own = description.exists()
+        version = description.stat().st_mtime_ns if own else 0
+        opened_version, encoder = self._opened.get(name, (None, None))
+        if encoder is None or opened_version != version:
+            encoder = encoders.open_encoder(description.parent) if own else encoders.build(name)
+            self._opened[name] = version, encoder
+        return encoder
 
 
 class ServedArchive:

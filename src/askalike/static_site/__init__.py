@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
 from askalike.core.values import safe_url
-from askalike.core.widgets import build_widget
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
 from askalike.rankers.hybrid import HybridRanker
@@ -217,6 +217,15 @@ def _write_page(folder: Path, name: str, view: View) -> None:
         page = page.replace(f"{{{{{key}}}}}", html.escape(text))
     data = json.dumps(messages, ensure_ascii=False).replace("<", "\\u003c")
     (folder / "index.html").write_text(page.replace("{{messages}}", data), encoding="utf-8")
+
+
+def build_widget(source: Traversable) -> str:
+    """Return the script that puts a list of similar questions below a field of any page.
+
+    It is the list, which this site's widget and the service's share, then what a widget of its own asks and tells.
+    """
+    shared = (files("askalike.static_site") / "files" / "suggestions.js").read_text(encoding="utf-8")
+    return f"(() => {{\n{shared}\n{source.read_text(encoding='utf-8')}}})()\n"
 
 
 def write_data(folder: Path, name: str, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

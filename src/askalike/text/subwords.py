@@ -86,6 +86,11 @@ def open_tokenizer(path: Path, extra: str) -> Any:
         raise InputError(f"{path}: {problem}") from None
 
 
+def has_packaged_vectors() -> bool:
+    """Return whether the package with the vectors is installed."""
+    return importlib.util.find_spec(VECTORS_PACKAGE) is not None
+
+
 def find_packaged_vectors() -> tuple[Path, Path]:
     """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError if they are missing."""
     spec = importlib.util.find_spec(VECTORS_PACKAGE)

@@ -14,8 +14,7 @@ from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
-from askalike.labels.learned import LABEL_SIGNALS
-from askalike.labels.training_pairs import count_pairs
+from askalike.labels.training_pairs import LABEL_SIGNALS, count_pairs
 from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions

@@ -17,8 +17,8 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question
 from askalike.learning.networks import BeamSearchOptions, Network
 from askalike.learning.neural import NeuralEncoder, TrainedNetwork
+from askalike.text.features import UNKNOWN
 from askalike.text.features.words import WordFeatures
-from askalike.text.vocabulary import UNKNOWN
 
 CHUNK = 64
 CACHED_MODELS = 4

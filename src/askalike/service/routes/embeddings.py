@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from askalike.encoders import Role
-from askalike.service.archive_encoders import ArchiveEncoders, DimensionsError
 from askalike.service.callers import GuardedRoute, OnlyReadableArchive, ReadableArchive
 from askalike.service.schema import MAX_BODY_LENGTH
-from askalike.service.served_archive import ServedArchive
+from askalike.service.served_archive import ArchiveEncoders, DimensionsError, ServedArchive
 
 MAX_INPUTS = 2_048
 """OpenAI's own limit."""

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.core.widgets import build_widget
+from askalike.static_site import build_widget
 
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600

@@ -8,9 +8,8 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field
 
 from askalike.text.analyzer import Analyzer
-from askalike.text.features import FeatureArrays, Ints, RaggedArray, Text, make_analyzer
+from askalike.text.features import FeatureArrays, Ints, RaggedArray, Text, Vocabulary, make_analyzer
 from askalike.text.features.words import VOCABULARY_FILE, WordFeatures, WordSettings
-from askalike.text.vocabulary import Vocabulary
 
 STEMS_FILE = "words_and_stems.txt"
 

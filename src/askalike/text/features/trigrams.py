@@ -11,8 +11,7 @@ from pydantic import Field
 
 from askalike.core.types import RESERVED
 from askalike.text.clean import plain_fields
-from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer
-from askalike.text.vocabulary import Vocabulary
+from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
 from askalike.text.words import Tokenizer, hash_word
 
 VOCABULARY_FILE = "vocabulary.txt"

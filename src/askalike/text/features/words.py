@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.text.clean import plain_fields
-from askalike.text.features import RaggedArray, Text, TextSettings, make_analyzer
-from askalike.text.vocabulary import Vocabulary
+from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
 
 VOCABULARY_FILE = "vocabulary.txt"
 
