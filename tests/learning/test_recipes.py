@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from askalike.core import registry
-from askalike.core.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError, UnknownSettingError
 from askalike.learning.recipe_files import list_recipes, read_tables
 from askalike.learning.recipes import TABLE_NAMES, Recipe, _load_settings_classes, format_toml
 
@@ -101,7 +101,10 @@ def test_single_pairs_have_their_own_loss_and_no_negatives():
 def test_a_file_that_is_no_recipe(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text("[network]\nname = 'cnn'\n[training]\nepochs = 2\n[wrong]\n")
-    with pytest.raises(SettingsError, match="a recipe has no table wrong"):
+    with pytest.raises(SettingsError, match=rf"{path}: a recipe has no table wrong"):
+        Recipe.read(str(path))
+    path.write_text("[network]\nname = 'cnn'\n[training]\nepoch = 2\n")
+    with pytest.raises(UnknownSettingError, match=rf"{path}: .*epoch"):
         Recipe.read(str(path))
     path.write_text("network = ")
     with pytest.raises(InputError, match="not a valid recipe"):

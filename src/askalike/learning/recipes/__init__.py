@@ -179,8 +179,12 @@ class Recipe:
         values: `table.key` → value, or `key` if only one table has it. Raises SettingsError for an unknown recipe or
         setting, InputError for a file that is not TOML.
         """
-        tables = _read_recipe_file(Path(source)) if source.endswith(".toml") else read_tables(source)
-        return cls.from_tables(tables, values)
+        if not source.endswith(".toml"):
+            return cls.from_tables(read_tables(source), values)
+        try:
+            return cls.from_tables(_read_recipe_file(Path(source)), values)
+        except SettingsError as error:
+            raise type(error)(f"{source}: {error}") from None
 
     @classmethod
     def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
