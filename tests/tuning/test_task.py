@@ -79,6 +79,22 @@ def test_given_splits_keep_their_parts(tmp_path):
     assert set(tuning_task.held_out_splits) == {"dev", "test"}
 
 
+def test_a_split_in_which_nothing_is_relevant_is_named(tmp_path):
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        for split, grade in (("train", 1), ("dev", 1), ("test", 0)):
+            archive.upsert([EvaluationQuery(split, Question(f"{split}{n}", f"{split} bread {n}")) for n in range(12)])
+            archive.upsert([Judgement(split, f"{split}{n}", f"q{n}-0", grade) for n in range(12)])
+        with pytest.raises(ArchiveError, match="split test: no query has a relevant document.* grades above 0"):
+            make_task(archive)
+
+
+def test_without_relevant_documents_pseudo_queries_are_used(tmp_path):
+    with Archive.open(unlabelled(tmp_path / "a")) as archive:
+        archive.upsert([EvaluationQuery("dev", Question(f"dev{n}", f"bread {n}")) for n in range(12)])
+        archive.upsert([Judgement("dev", f"dev{n}", f"q{n}-0", 0) for n in range(12)])
+        assert make_task(archive).has_pseudo_queries
+
+
 def test_without_dev_a_tenth_of_train_chooses(tmp_path):
     with Archive.open(labelled(tmp_path / "a")) as archive:
         for split in ("train", "test"):

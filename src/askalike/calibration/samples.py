@@ -155,11 +155,11 @@ def _load_judged_split(archive: Archive, ranker: Ranker, name: str) -> Split:
     require_unlearned(ranker.learned_labels, archive, ranker.name, split)
     if not split.has_labels:
         raise SettingsError(
-            f"--split {name}: each title is to find its own question, none that asks the same in other words"
+            f"split {name}: each title is to find its own question, none that asks the same in other words"
         )
     if split.candidates is not None:
         raise SettingsError(
-            f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
+            f"split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
             "name a split that is judged on the whole archive"
         )
     return split

@@ -83,10 +83,10 @@ def make_task(archive: Archive, seed: int = 0) -> TuningTask:
     if "train" in names and len(names) > 1:
         return _task_from_given_splits(archive, names, seed)
     splits = [(name, load_split(archive, name)) for name in names]
-    name, labels = max(splits, key=lambda split: len(split[1].qrels), default=("", Split({}, {})))
-    if len(labels.qrels) < MIN_LABELLED:
+    name, labels = max(splits, key=lambda split: _count_labelled(split[1]), default=("", Split({}, {})))
+    if _count_labelled(labels) < MIN_LABELLED:
         return _make_pseudo_task(archive, seed)
-    if len(labels.qrels) < MIN_UNNESTED:
+    if _count_labelled(labels) < MIN_UNNESTED:
         return TuningTask(f"{name}, nested folds", labels, None, (name,), name, name, seed=seed)
     _cut_partition(archive, name, LABEL_SHARES, seed)
     dev, test = f"{PARTITION}/dev", f"{PARTITION}/test"
@@ -102,8 +102,19 @@ def _task_from_given_splits(archive: Archive, names: Sequence[str], seed: int) -
         _cut_partition(archive, "train", TRAIN_SHARES, seed)
         dev = f"{PARTITION}/test"
     held_out = tuple(dict.fromkeys([dev, *(name for name in imported_splits(archive) if name != "train")]))
-    name, labels = f"{dev}, measured on {test}", _sample_dev(archive, dev, seed)
-    return TuningTask(name, labels, load_split(archive, test), held_out, test, test)
+    chosen_on, measured_on = _sample_dev(archive, dev, seed), load_split(archive, test)
+    for name, split in ((dev, chosen_on), (test, measured_on)):
+        if not _count_labelled(split):
+            raise ArchiveError(
+                f"{archive.path}: split {name}: no query has a relevant document, so that all rankers would be equal; "
+                "import judgements of it with grades above 0"
+            )
+    return TuningTask(f"{dev}, measured on {test}", chosen_on, measured_on, held_out, test, test)
+
+
+def _count_labelled(split: Split) -> int:
+    """Return the number of queries with a relevant document."""
+    return sum(max(grades.values(), default=0) > 0 for grades in split.qrels.values())
 
 
 def _sample_dev(archive: Archive, name: str, seed: int) -> Split:
