@@ -74,6 +74,8 @@ def test_models_are_listed_and_removed(archive):
         models.train(archive, Recipe.read("cnn", TINY), "mine")
     with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
         models.remove_model(archive, "nothing")
+    with pytest.raises(ArchiveError, match=r"no model '\.\.'; there are: mine"):
+        models.remove_model(archive, "..")
     models.remove_model(archive, "mine")
     assert models.list_models(archive) == []
 
@@ -294,6 +296,13 @@ def test_a_full_disk_is_one_line_and_the_same_call_goes_on(archive, limit_file_s
         models.train(archive, recipe, "mine")
     limit_file_size(unlimited)
     assert (models.train(archive, recipe, "mine") / "weights.safetensors").exists()
+
+
+def test_a_training_that_fails_at_once_leaves_no_folder(archive):
+    values = TINY | {"optimizer": "sgd", "learning_rate": 1e30, "warm_up": 0, "batch_size": 8, "clip": 0}
+    with pytest.raises(TrainingError, match="the loss is .* in epoch 1"):
+        models.train(archive, Recipe.read("cnn", values), "mine")
+    assert not list((archive.path / "models").iterdir())
 
 
 def test_too_few_pairs_are_told_before_word_vectors_are_learned(archive):

@@ -158,11 +158,6 @@ def test_it_stops_early_and_keeps_the_best(pairs, tmp_path):
     assert len(train(job)) == 3  # the first is never beaten
 
 
-def test_too_few_pairs_are_refused_with_the_number_needed(pairs, tmp_path):
-    with pytest.raises(TrainingError, match="5 training pairs: too few; 32 are needed"):
-        train(job_of(pairs[:5], tmp_path))
-
-
 def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
     job = job_of(pairs, tmp_path)
     with torch.no_grad():

@@ -13,6 +13,7 @@ from askalike.core.files import measure_folder
 from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.labels.splits import document_kind, load_split
+from askalike.learning.models import partial_folder
 from askalike.learning.recipes import NegativesSettings, Recipe, TextEncoder, load_recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts, takes_archive
@@ -132,8 +133,8 @@ def remove_model(archive: Archive, name: str) -> None:
     Raises ArchiveError if there is none, or if it is active.
     """
     folder = archive.path / MODELS_FOLDER / name
-    paths = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]
-    if not paths or folder.parent != archive.path / MODELS_FOLDER:
+    paths = [path for path in (folder, partial_folder(folder)) if path.is_dir()]
+    if not paths or name == ".." or folder.parent != archive.path / MODELS_FOLDER:
         names = ", ".join(model.name for model in list_models(archive)) or "none"
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
     served = get_served_ranker(archive)

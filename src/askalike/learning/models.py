@@ -21,6 +21,11 @@ if TYPE_CHECKING:  # it needs torch, which models trained on texts alone do not 
 CARD_FILE = "README.md"
 
 
+def partial_folder(folder: Path) -> Path:
+    """Return the folder of a model's checkpoint, until its training is finished."""
+    return folder.with_name(f".training-{folder.name}")
+
+
 @contextmanager
 def write_text_model(folder: Path, encoder: str, tables: Tables, view: View) -> Iterator[Path]:
     """Write a model of a view's texts to `folder`, atomically. The context writes its files into the folder yielded.

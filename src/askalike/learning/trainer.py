@@ -22,7 +22,6 @@ from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike.core.errors import TrainingError
 from askalike.core.files import folder_errors
-from askalike.core.values import format_count
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.learning.dev import DevSet
@@ -95,9 +94,8 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
     """Train a network, or resume an interrupted run; return the epochs. `job.network` gets the best epoch's weights.
 
     The same job gives the same weights on devices of the same type, interrupted or not.
-    Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
+    Raises TrainingError for a loss that is not finite, and too little memory.
     """
-    check_counts(len(job.examples), len(job.dev.query_ids), job.settings)
     with folder_errors(job.directory, IF_UNWRITABLE):
         job.directory.mkdir(parents=True, exist_ok=True)
     with _unwrap_process_errors(), _keep_freed_memory(), _silence_advice():
@@ -149,15 +147,6 @@ def _keep_freed_memory() -> Iterator[None]:
 def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     """Return the epoch with the highest dev measure, the first of several."""
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
-
-
-def check_counts(pairs: int, dev_queries: int, settings: TrainingSettings) -> None:
-    """Raise TrainingError for too few pairs, or no dev queries."""
-    if pairs < (needed := settings.min_pairs):
-        advice = "use more signals, or set training.min_pairs"
-        raise TrainingError(f"{format_count(pairs, 'training pair')}: too few; {needed} are needed; {advice}")
-    if not dev_queries:
-        raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
 
 
 def describe_gpu(settings: TrainingSettings) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from askalike.core import registry
-from askalike.core.errors import SettingsError
+from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
@@ -26,7 +26,7 @@ from askalike.labels.training_pairs import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives
-from askalike.learning.models import CARD_FILE, render_card
+from askalike.learning.models import CARD_FILE, partial_folder, render_card
 from askalike.learning.networks import Network
 from askalike.learning.pair_data import (
     TrainingData,
@@ -34,7 +34,7 @@ from askalike.learning.pair_data import (
     iterate_texts,
     read_irrelevant_judgements,
 )
-from askalike.learning.recipes import NegativesSettings, Recipe, format_toml
+from askalike.learning.recipes import NegativesSettings, Recipe, TrainingSettings, format_toml
 from askalike.learning.trained_network import (
     copy_model,
     create_network,
@@ -48,7 +48,6 @@ from askalike.learning.trainer import (
     TrainingJob,
     TrainingProgress,
     TrainingProgressCallback,
-    check_counts,
     choose_accelerator,
     describe_gpu,
     find_best_epoch,
@@ -61,7 +60,6 @@ from askalike.text.features import Text, TextFeatures
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures
 
 LOGGER = logging.getLogger(__name__)
-PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
 MAX_TEXTS_IN_MEMORY = 50_000
 """Maximum number of texts whose words are kept in memory after the first pass."""
@@ -98,7 +96,7 @@ def train_recipe(
     """
     require_device(choose_accelerator(recipe.training), "training.accelerator", recipe.training.devices)
     data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
-    check_counts(len(data.pairs), len(data.dev.queries), recipe.training)
+    _check_counts(data, recipe.training)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
     if gpu := describe_gpu(recipe.training):
@@ -106,6 +104,15 @@ def train_recipe(
     if view.held_out_splits:
         log(f"splits not learned from: {', '.join(view.held_out_splits)}")
     return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
+
+
+def _check_counts(data: TrainingData, settings: TrainingSettings) -> None:
+    """Raise TrainingError for too few pairs, or no dev queries."""
+    if len(data.pairs) < (needed := settings.min_pairs):
+        advice = "use more signals, or set training.min_pairs"
+        raise TrainingError(f"{format_count(len(data.pairs), 'training pair')}: too few; {needed} are needed; {advice}")
+    if not data.dev.queries:
+        raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class TrainingRun:
     @property
     def partial_folder(self) -> Path:
         """The folder of the checkpoint until training is finished."""
-        return self.folder.with_name(f"{PARTIAL_PREFIX}-{self.folder.name}")
+        return partial_folder(self.folder)
 
     @cached_property
     def run_id(self) -> str:
@@ -146,7 +153,18 @@ class TrainingRun:
         return read_irrelevant_judgements(self.view, self.recipe.negatives.judged)
 
     def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
-        """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
+        """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError.
+
+        The checkpoint is kept after an interruption, and after a failure if an epoch is finished.
+        """
+        try:
+            return self._train(on_progress)
+        except TrainingError:
+            if not read_history(self.partial_folder, self.run_id):
+                shutil.rmtree(self.partial_folder, ignore_errors=True)
+            raise
+
+    def _train(self, on_progress: TrainingProgressCallback | None) -> Sequence[Epoch]:
         network = create_network(self.recipe, len(self.features.tokens))
         examples, dev = self._build_examples(), self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
