@@ -289,7 +289,6 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
         "encoders/onnx/hub.py",
         "readers/_site.py",
         "core/network.py",
-        "core/network.py",
         "core/parallel.py",
         "integrations/bots/web.py",
         "search/answering/grounded.py",

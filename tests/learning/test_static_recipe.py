@@ -27,7 +27,7 @@ from askalike.learning.distil import (
 )
 from askalike.learning.networks.static import StaticNetwork
 from askalike.learning.recipes import Recipe
-from askalike.learning.ridge import RIDGE_PENALTY, fit_ngram_vectors
+from askalike.learning.ridge import fit_ngram_vectors
 from askalike.learning.trained_network import create_network, load_features_class
 from askalike.learning.training_run import train_recipe
 from askalike.store import Archive
@@ -136,9 +136,9 @@ def test_the_start_is_the_least_squares_solution():
     for text, numbers in enumerate(lists):
         np.add.at(dense[text], numbers, 1)
     targets = random.normal(size=(60, 5)).astype(np.float32)
-    expected = np.linalg.solve(dense.T @ dense + RIDGE_PENALTY * np.eye(14), dense.T @ targets)
+    expected = np.linalg.solve(dense.T @ dense + 3.0 * np.eye(14), dense.T @ targets)
     rows = RaggedArray.from_rows(lists)
-    vectors = fit_ngram_vectors(rows, targets, 14)
+    vectors = fit_ngram_vectors(rows, targets, 14, 3.0)
     np.testing.assert_allclose(vectors, expected, atol=1e-3)
     assert rows.values.tolist() == [piece for numbers in lists for piece in numbers]  # they are learned from afterwards
     assert not vectors[[0, 1, 12, 13]].any()

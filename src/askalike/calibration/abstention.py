@@ -16,13 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.calibration import (
-    ABSTENTION_SUFFIX,
-    FOLDER,
-    ArchiveState,
-    load_calibration,
-    settings_json,
-)
+from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
 from askalike.core.files import replace_file, write_atomically

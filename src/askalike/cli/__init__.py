@@ -72,10 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.",
         ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
-        "opensearch": (
-            "askalike.opensearch.commands",
-            "Set up and inspect an OpenSearch cluster that holds indexes.",
-        ),
+        "opensearch": ("askalike.opensearch.commands", "Set up and inspect an OpenSearch cluster that holds indexes."),
     },
     "Maintain": {
         "compile": ("install", "Compile the inner loops for this machine, so that the first search need not."),

@@ -129,8 +129,7 @@ def _import(
     ],
     strict: Annotated[bool, Option("--strict", help="Stop at the first row that cannot be imported.")] = False,
     language: Annotated[
-        str | None,
-        options.value("XX", "The archive's language.", "detected", parse=parse_language),
+        str | None, options.value("XX", "The archive's language.", "detected", parse=parse_language)
     ] = None,
     source: Annotated[
         str | None, options.value("NAME", "The source of the files.", "the site, or the file's name")
@@ -141,8 +140,7 @@ def _import(
         bool, Option("--yes", "-y", help="Allow changes to more than a tenth of the source's records.")
     ] = False,
     encoding: Annotated[
-        str | None,
-        options.value("NAME", "The encoding of text files, e.g. cp1252.", "UTF-8", parse=parse_encoding),
+        str | None, options.value("NAME", "The encoding of text files, e.g. cp1252.", "UTF-8", parse=parse_encoding)
     ] = None,
     encoder: Annotated[
         str | None,
@@ -225,8 +223,7 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
 def init_command(
     directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
     language: Annotated[
-        str | None,
-        options.value("XX", "The language of its questions, e.g. en.", "none", parse=parse_language),
+        str | None, options.value("XX", "The language of its questions, e.g. en.", "none", parse=parse_language)
     ] = None,
 ) -> None:
     """Create an empty archive, which an application fills over HTTP.

@@ -51,8 +51,7 @@ def calibrate_command(
     fields: options.Fields = None,
     engine: options.Engine = None,
     split: Annotated[
-        str | None,
-        options.value("SPLIT", "The split with the queries.", "dev, else the first with enough"),
+        str | None, options.value("SPLIT", "The split with the queries.", "dev, else the first with enough")
     ] = None,
     precision: Annotated[
         float | None, options.share("Set the threshold above which this share of first hits is right.")

@@ -208,18 +208,11 @@ def split_command(
     source_split: Annotated[
         str | None, Option("--of", metavar="SPLIT", help="The split to divide.", show_default="the first")
     ] = None,
-    shares: Annotated[
-        str | None,
-        options.value("SHARES", SHARES_HELP, "0.8,0.1,0.1", parse=_parse_shares),
-    ] = None,
+    shares: Annotated[str | None, options.value("SHARES", SHARES_HELP, "0.8,0.1,0.1", parse=_parse_shares)] = None,
     before: Annotated[
-        str | None,
-        options.value("DATE", "By time: train ends before this date.", parse=parse_limit),
+        str | None, options.value("DATE", "By time: train ends before this date.", parse=parse_limit)
     ] = None,
-    after: Annotated[
-        str | None,
-        options.value("DATE", "By time: test begins on this date.", parse=parse_limit),
-    ] = None,
+    after: Annotated[str | None, options.value("DATE", "By time: test begins on this date.", parse=parse_limit)] = None,
     folds: Annotated[int | None, Option(min=2, help="Number of folds.", show_default="5")] = None,
     seed: Annotated[int | None, Option(min=0, help="Seed of the order of clusters.", show_default="0")] = None,
     name: Annotated[

@@ -23,8 +23,7 @@ def check_command(
     directory: options.Directory,
     strict: Annotated[bool, Option("--strict", help="Exit with 1 if a check finds anything.")] = False,
     skip: Annotated[
-        list[str] | None,
-        options.value("CHECK", "Skip this check; may be repeated.", parse=require_check),
+        list[str] | None, options.value("CHECK", "Skip this check; may be repeated.", parse=require_check)
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -121,6 +120,15 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
             name,
             f"{format_count(brought.questions, 'question')}, {format_count(brought.answers, 'answer')}{imported}",
         )
+    yield from _split_rows(stats)
+    if stats.encoder:
+        revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""
+        progress = f"; {stats.encoding.describe()}" if stats.encoding else ""
+        yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}{progress}"
+    yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in stats.size_bytes.items())
+
+
+def _split_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     for split in stats.splits:
         judged = f"{format_count(split.judged, 'judged pair')} ({split.relevant:,} relevant)"
         figures = format_count(split.queries, "query"), judged, format_count(split.candidates, "candidate")
@@ -130,11 +138,6 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
         for part in partition.parts:
             queries = f"{format_count(part.queries, 'query')} in {format_count(part.clusters, 'cluster')}"
             yield f"split {part.split}", f"{queries}, {format_count(part.links, 'relevant pair')}"
-    if stats.encoder:
-        revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""
-        progress = f"; {stats.encoding.describe()}" if stats.encoding else ""
-        yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}{progress}"
-    yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in stats.size_bytes.items())
 
 
 def _length_rows(text_kind: str, lengths: LengthStatistics) -> Iterator[tuple[str, str]]:

@@ -169,16 +169,13 @@ def train_command(
     recipe: Annotated[str, options.value("RECIPE", RECIPE_HELP)],
     settings: Annotated[list[str] | None, options.assignment("A setting of the recipe")] = None,
     encoder: Annotated[
-        str | None,
-        options.value("MODEL", "The pre-trained encoder to fine-tune: a folder or package."),
+        str | None, options.value("MODEL", "The pre-trained encoder to fine-tune: a folder or package.")
     ] = None,
     signals: Annotated[
-        str | None,
-        options.value("NAMES", "Sources of training pairs, as in duplicates,title_body.", "RECIPE's"),
+        str | None, options.value("NAMES", "Sources of training pairs, as in duplicates,title_body.", "RECIPE's")
     ] = None,
     dev: Annotated[
-        str | None,
-        options.value("SPLIT", "The split that chooses the best epoch.", "a held-out tenth"),
+        str | None, options.value("SPLIT", "The split that chooses the best epoch.", "a held-out tenth")
     ] = None,
     name: Annotated[str | None, options.value("NAME", "Name of the model.", "my_RECIPE")] = None,
     devices: Annotated[int, Option(min=1, help="Number of training processes, each with its own device.")] = 1,

@@ -25,10 +25,7 @@ from askalike.store import Archive
 
 def replay_command(
     directory: options.Directory,
-    after: Annotated[
-        str,
-        options.value("DATE", "Only questions asked on or after this date.", parse=parse_moment),
-    ],
+    after: Annotated[str, options.value("DATE", "Only questions asked on or after this date.", parse=parse_moment)],
     before: options.Before = None,
     ranker: Annotated[
         list[str] | None,
@@ -123,12 +120,10 @@ def backtest_command(
         ),
     ] = None,
     precision: Annotated[
-        float | None,
-        options.share("Also measure the threshold that calibrate --precision chooses on older labels."),
+        float | None, options.share("Also measure the threshold that calibrate --precision chooses on older labels.")
     ] = None,
     guarantee: Annotated[
-        float | None,
-        options.share("Also measure the threshold that calibrate --guarantee chooses on older labels."),
+        float | None, options.share("Also measure the threshold that calibrate --guarantee chooses on older labels.")
     ] = None,
     judged: Annotated[
         Path | None, options.value("FILE", "The sample.csv of an earlier call, with its column right filled in.")

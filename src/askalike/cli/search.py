@@ -36,8 +36,7 @@ def index_command(
     engine: options.Engine = None,
     rebuild: Annotated[bool, Option("--rebuild", help="Discard the old index first.")] = False,
     memory: Annotated[
-        str | None,
-        options.value("SIZE", "Memory limit of the build.", "2GB", parse=parse_memory),
+        str | None, options.value("SIZE", "Memory limit of the build.", "2GB", parse=parse_memory)
     ] = None,
     jobs: options.Jobs = 1,
     ray: options.Ray = None,
@@ -148,13 +147,11 @@ def answer_command(
         str | None, options.value("NAME", "The model, of the archive or the endpoint, that writes the answer.")
     ] = None,
     endpoint: Annotated[
-        str | None,
-        options.url("With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY."),
+        str | None, options.url("With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY.")
     ] = None,
     min_probability: options.Probability = None,
     sure: Annotated[
-        float | None,
-        options.share("With auto: use a stored answer at or above this probability.", str(DEFAULT_SURE)),
+        float | None, options.share("With auto: use a stored answer at or above this probability.", str(DEFAULT_SURE))
     ] = None,
     json: options.Json = False,
 ) -> None:

@@ -165,8 +165,7 @@ def revoke_key_command(
 
 @feedback_command.command("export")
 def export_feedback_command(
-    directory: options.Directory,
-    output: Annotated[Path, options.output("FILE", "The CSV file of pairs.")],
+    directory: options.Directory, output: Annotated[Path, options.output("FILE", "The CSV file of pairs.")]
 ) -> None:
     """Export every verdict as a labelled pair: 1 asks the same, 0 does not.
 
@@ -249,8 +248,7 @@ def bot_command(
     product: Annotated[bots.Product, Argument(metavar="PRODUCT", help="The chat: zulip, slack or discord.")],
     directory: options.Directory,
     credentials: Annotated[
-        Path | None,
-        options.value("FILE", "A file of lines NAME=VALUE, or a zuliprc.", "environment variables"),
+        Path | None, options.value("FILE", "A file of lines NAME=VALUE, or a zuliprc.", "environment variables")
     ] = None,
     address: Annotated[
         str | None,

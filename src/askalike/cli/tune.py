@@ -37,8 +37,7 @@ def tune_command(
     encoder: Annotated[str, options.value("MODEL", ENCODER_HELP, "the archive's own")] = "",
     cross_encoder: Annotated[str, options.value("MODEL", CROSS_ENCODER_HELP)] = "",
     measure: Annotated[
-        str | None,
-        options.value("MEASURE", "The measure to maximise.", TUNING_MEASURE, parse=options.check_measure),
+        str | None, options.value("MEASURE", "The measure to maximise.", TUNING_MEASURE, parse=options.check_measure)
     ] = None,
     settings: Annotated[list[str] | None, options.assignment("A setting of all rankers")] = None,
     fields: options.Fields = None,

@@ -63,11 +63,7 @@ def tune_ranker(
 
 
 def search_grid(
-    evaluator: TrialEvaluator,
-    ranker: str,
-    space: SearchSpace,
-    fixed: RankerSettings,
-    progress: Progress | None = None,
+    evaluator: TrialEvaluator, ranker: str, space: SearchSpace, fixed: RankerSettings, progress: Progress | None = None
 ) -> GridSearchResult:
     """Return the settings with the highest mean of the evaluator's first measure over the dev queries.
 

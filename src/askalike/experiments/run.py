@@ -46,6 +46,8 @@ QUICK_LIMITS: Mapping[str, int] = {
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
 """System → seed → its cell. A system that is not random has one cell, under the first seed."""
+TuningRecords = Mapping[str, Mapping[str, Any]]
+"""System that is tuned → `settings`, the `measure` and its `value` on `split`, …."""
 
 
 @contextmanager
@@ -79,8 +81,9 @@ def run_experiment(
             place.log(remark)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
         with place.log_training():
-            cells = _run_cells(context, open_bar)
-        outcome = _experiment_result(context, cells, findings, provenance)
+            tuned = _tune_systems(context, open_bar)
+            cells = _run_cells(context, tuned, open_bar)
+        outcome = _experiment_result(context, tuned, cells, findings, provenance)
     place.write_json("report.json", outcome.as_dict())
 
     from askalike.experiments.report import write_report  # matplotlib takes a second to load
@@ -154,32 +157,30 @@ def _track_with_bars(open_bar: OpenBar) -> ProgressTracker:
     return track
 
 
-def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
+def _run_cells(context: CellContext, tuned: TuningRecords, open_bar: OpenBar) -> SystemCells:
     experiment = context.experiment
     pairs = [(system, seed) for system in experiment.system for seed in system_seeds(experiment, system)]
-    tuned = _tune_systems(context, open_bar)
+    settings = {label: record["settings"] for label, record in tuned.items()}
     cells: dict[str, dict[int, CellResult]] = {}
     with open_bar("systems") as report:
         if has_workers():
-            ranked = [(system, tuned[system.label], seed) for system, seed in pairs if system.run is None]
+            ranked = [(system, settings.get(system.label, {}), seed) for system, seed in pairs if system.run is None]
             _write_cells_on_workers(context, ranked, report, open_bar)
         for done, (system, seed) in enumerate(pairs):
             if report and not has_workers():
                 report(done, len(pairs))
             with open_bar(system.label) as indexing:
-                cell = run_cell(context, system, tuned[system.label], seed, indexing)
+                cell = run_cell(context, system, settings.get(system.label, {}), seed, indexing)
             cells.setdefault(system.label, {})[experiment.seeds[0] if seed is None else seed] = cell
     return cells
 
 
-def _tune_systems(context: CellContext, open_bar: OpenBar) -> Mapping[str, Mapping[str, Any]]:
-    """Return system → its tuned settings. Systems that try the same texts share the indexes made for that."""
+def _tune_systems(context: CellContext, open_bar: OpenBar) -> TuningRecords:
+    """Tune systems, each only once. Systems that try the same texts share the indexes made for that."""
     created: set[Path] = set()
+    tuned = [system for system in context.experiment.system if system.tune]
     try:
-        return {
-            system.label: _load_or_tune(context, system, open_bar, created)["settings"] if system.tune else {}
-            for system in context.experiment.system
-        }
+        return {system.label: _load_or_tune(context, system, open_bar, created) for system in tuned}
     finally:
         remove_indexes(created)
 
@@ -213,12 +214,9 @@ def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
 
 
 def _load_or_tune(
-    context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar, created: set[Path] | None = None
-) -> dict[str, Any]:
-    """Return the record of a system's tuning, done only once: `settings`, `measure`, its `value` on `split`, ….
-
-    created: the indexes made for tuning, which the caller removes.
-    """
+    context: CellContext, system: SystemSettings, open_bar: OpenBar, created: set[Path]
+) -> Mapping[str, Any]:
+    """Return the record of a system's tuning. created: the indexes made for it, which the caller removes."""
     name = f"cells/{file_name(system.label)}.tuned.json"
     record = context.folder.read_json(name)
     if record is None:
@@ -253,10 +251,14 @@ def _tune_system(
 
 
 def _experiment_result(
-    context: CellContext, cells: SystemCells, findings: Sequence[Finding], provenance: Mapping[str, Any]
+    context: CellContext,
+    tuned: TuningRecords,
+    cells: SystemCells,
+    findings: Sequence[Finding],
+    provenance: Mapping[str, Any],
 ) -> ExperimentResult:
     experiment = context.experiment
-    systems = [_system_result(context, system, cells[system.label]) for system in experiment.system]
+    systems = [_system_result(context, system, tuned, cells[system.label]) for system in experiment.system]
     first_cells = {label: next(iter(seed_cells.values())) for label, seed_cells in cells.items()}
     return ExperimentResult(
         title=experiment.title,
@@ -273,7 +275,7 @@ def _experiment_result(
         paper={system.label: system.paper for system in experiment.system if system.paper},
         known_differences=experiment.known_differences,
         baseline=experiment.baseline,
-        provenance={**provenance, "seeds": list(experiment.seeds), "seconds": _collect_seconds(context, cells)},
+        provenance={**provenance, "seeds": list(experiment.seeds), "seconds": _collect_seconds(tuned, cells)},
         samples={label: cell.samples for label, cell in first_cells.items() if cell.samples},
         typing={
             label: curve
@@ -283,19 +285,23 @@ def _experiment_result(
     )
 
 
-def _system_result(context: CellContext, system: SystemSettings, cells: Mapping[int, CellResult]) -> SystemResult:
-    values, tuned, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
+def _system_result(
+    context: CellContext, system: SystemSettings, tuned: TuningRecords, cells: Mapping[int, CellResult]
+) -> SystemResult:
+    values, choice, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
     has_seen = context.archive.path.name in system.may_have_seen
     trained: dict[str, Any] = {"trained_on": system.trained_on, "may_have_seen": has_seen}
     if system.run is not None:
         return SystemResult(system.label, "run", {"run": str(system.run)}, results, **trained)
-    if system.tune:
-        record = _load_or_tune(context, system)
+    if record := tuned.get(system.label):
         values = {**values, **record["settings"]}
-        tuned = {**record["settings"], f"{record['measure']} on {record['split']} (n = {record['n']})": record["value"]}
+        choice = {
+            **record["settings"],
+            f"{record['measure']} on {record['split']} (n = {record['n']})": record["value"],
+        }
     ranker = rankers.create(system.ranker, values, context.archive.path)
     trained["remark"] = describe_choice(context.archive, ranker, context.experiment.split)
-    return SystemResult(system.label, system.ranker, ranker.values, results, tuned, **trained)
+    return SystemResult(system.label, system.ranker, ranker.values, results, choice, **trained)
 
 
 def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -> dict[str, Comparison]:
@@ -305,12 +311,12 @@ def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -
     return {measure: compare(evaluations, measure) for measure in measures}
 
 
-def _collect_seconds(context: CellContext, cells: SystemCells) -> dict[str, Any]:
+def _collect_seconds(tuned: TuningRecords, cells: SystemCells) -> dict[str, Any]:
     """Return system → `tune`, if it was tuned, and seed → step → its time."""
     seconds: dict[str, Any] = {}
-    for system in context.experiment.system:
-        seconds[system.label] = {"tune": _load_or_tune(context, system)["seconds"]} if system.tune else {}
-        seconds[system.label] |= {str(seed): dict(cell.seconds) for seed, cell in cells[system.label].items()}
+    for label, seed_cells in cells.items():
+        seconds[label] = {"tune": tuned[label]["seconds"]} if label in tuned else {}
+        seconds[label] |= {str(seed): dict(cell.seconds) for seed, cell in seed_cells.items()}
     return seconds
 
 

@@ -68,8 +68,7 @@ def _read_queries(frame: DataFrame) -> Mapping[str, Question]:
         markups = [guess_markup(body) for body in bodies]
         if found := markups.count("html"):
             warnings.warn(
-                f"{found} of {len(bodies)} bodies look like HTML and are read so (else: a column markup)",
-                stacklevel=3,
+                f"{found} of {len(bodies)} bodies look like HTML and are read so (else: a column markup)", stacklevel=3
             )
     return {
         str(qid): Question(str(qid), query, body, markup)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import encoders
-from askalike.core import registry
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors, tensor_errors
@@ -127,15 +126,9 @@ def learn_lookup(
 
 
 def load_teacher(view: View, settings: DistillationSettings) -> Encoder:
-    """Return the teacher: a model of the archive, a registered encoder, or a pre-trained model (folder or package).
-
-    Raises SettingsError or InputError.
-    """
-    folder = view.path / "models" / settings.encoder
-    registered = folder.is_dir() or settings.encoder in registry.names("encoder")
-    name, model = (settings.encoder, settings.model) if registered else ("pretrained", settings.encoder)
-    values = {"encoder": model} if model else {}
-    return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(name, values)
+    """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
+    folder, values = view.path / "models" / settings.encoder, {"encoder": settings.model} if settings.model else {}
+    return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
 
 
 def collect_questions(view: View, settings: DistillationSettings) -> Sequence[Question]:

@@ -30,9 +30,9 @@ class TrainingData(NamedTuple):
 def collect_training_data(view: TrainingView, settings: DataSettings, limit: int, seed: int) -> TrainingData:
     """Return the pairs of a view's signals, dev queries (the view's or held-out ones), and `limit` documents."""
     every = training_pairs(view, settings.signals, seed)
-    max_pairs_per_query = _draw_pairs(every, settings.max_pairs_per_query, seed, lambda pair: pair.query.id)
+    pairs = _draw_pairs(every, settings.max_pairs_per_query, seed, lambda pair: pair.query.id)
     pairs = _draw_pairs(
-        max_pairs_per_query, settings.max_pairs_per_cluster, seed, lambda pair: pair.cluster, balanced=settings.balanced
+        pairs, settings.max_pairs_per_cluster, seed, lambda pair: pair.cluster, balanced=settings.balanced
     )
     pairs = _draw_pairs(pairs, settings.max_pairs, seed, lambda pair: pair.signal)
     irrelevant = _irrelevant_pairs(view) if settings.irrelevant else []

@@ -13,8 +13,6 @@ from askalike.text.features import RaggedArray
 
 MAX_DENSE_COLUMNS = 2_048
 """Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
-RIDGE_PENALTY = 3.0
-"""Ridge penalty of the n-grams' vectors, which keeps the vectors of rare n-grams short."""
 CONJUGATE_GRADIENT_STEPS = 12
 """More steps would only overfit the training texts."""
 COLUMNS = 64
@@ -22,17 +20,12 @@ COLUMNS = 64
 Floats = NDArray[np.float32]
 
 
-def fit_ngram_vectors(
-    rows: RaggedArray,
-    targets: Floats,
-    size: int,
-    penalty: float | Floats = RIDGE_PENALTY,
-) -> Floats:
+def fit_ngram_vectors(rows: RaggedArray, targets: Floats, size: int, penalty: float | Floats) -> Floats:
     """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
     Solved by conjugate gradients, preconditioned by the diagonal of the normal equations (Saad 2003, algorithm 9.1), as
     rare n-grams converge much later than frequent ones otherwise. An n-gram in no text gets zeros.
-    penalty: one for all n-grams, or one per n-gram, (size,).
+    penalty: one for all n-grams, or one per n-gram, (size,); it keeps the vectors of rare n-grams short.
     """
     penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
     ones, vectors = np.ones(len(rows.values), np.float32), np.zeros((size, targets.shape[1]), np.float32)

@@ -350,12 +350,11 @@ def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optim
     tables = {id(module.weight) for module in objective.modules() if isinstance(module, nn.Embedding)}
     matrices = [parameter for parameter in trained if parameter.dim() > 1 and id(parameter) not in tables]
     others = [parameter for parameter in trained if parameter.dim() < 2 or id(parameter) in tables]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": matrices, "weight_decay": settings.weight_decay}]
-    options: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": 0.0}
+    groups = [{"params": others, "weight_decay": 0.0}, {"params": matrices, "weight_decay": settings.weight_decay}]
+    options: dict[str, Any] = {"lr": settings.learning_rate}
     if settings.optimizer in ("adam", "adamw"):
         options["fused"] = True  # one pass over the weights, where a large vocabulary takes as long as the network
-    groups = [group for group in groups if group["params"]]
-    return classes[settings.optimizer](groups, **options)  # type: ignore[no-any-return]
+    return classes[settings.optimizer]([group for group in groups if group["params"]], **options)  # type: ignore[no-any-return]
 
 
 def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:

@@ -28,12 +28,7 @@ from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives
 from askalike.learning.models import CARD_FILE, partial_folder, render_card
 from askalike.learning.networks import Network
-from askalike.learning.pair_data import (
-    TrainingData,
-    collect_training_data,
-    iterate_texts,
-    read_irrelevant_judgements,
-)
+from askalike.learning.pair_data import TrainingData, collect_training_data, iterate_texts, read_irrelevant_judgements
 from askalike.learning.recipes import NegativesSettings, Recipe, TrainingSettings, format_toml
 from askalike.learning.trained_network import (
     copy_model,

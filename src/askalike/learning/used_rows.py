@@ -69,9 +69,7 @@ def _ids(part: Examples | DevSet) -> RaggedArray:
 class LazyAdam(Optimizer):
     """Adam (Kingma and Ba 2015) for only the rows in a sparse gradient, much faster with a large vocabulary."""
 
-    def __init__(self, params: Iterable[Tensor], lr: float = 0.001, weight_decay: float = 0.0) -> None:
-        if weight_decay:
-            raise ValueError("lazy_adam has no weight decay")
+    def __init__(self, params: Iterable[Tensor], lr: float = 0.001) -> None:
         super().__init__(params, {"lr": lr, "betas": (0.9, 0.999), "eps": 1e-8})
 
     @torch.no_grad()

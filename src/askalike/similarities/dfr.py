@@ -9,12 +9,7 @@ from pydantic import Field
 from askalike.core.types import Collection, Floats
 from askalike.native.compiled import elementwise, inlined
 from askalike.similarities import Similarity
-from askalike.similarities._normalisation import (
-    NORMALISATION_GRIDS,
-    Normalisation,
-    encode_normalisation,
-    normalise_tf,
-)
+from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
 
 BASIC_MODELS = ("g", "in", "if", "ine")
 

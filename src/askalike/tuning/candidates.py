@@ -10,16 +10,13 @@ from askalike.core import registry
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
+from askalike.learning.recipes import DUPLICATE_SIGNALS
 from askalike.store import Archive
 from askalike.text.subwords import VECTORS_PACKAGE
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
-EXTRA_MODULES = {
-    "vectors": ("tokenizers", VECTORS_PACKAGE),
-    "encoder": ("tokenizers",),
-    "neural": NEURAL_EXTRA_MODULES,
-}
+EXTRA_MODULES = {"vectors": ("tokenizers", VECTORS_PACKAGE), "encoder": ("tokenizers",), "neural": NEURAL_EXTRA_MODULES}
 """The modules that families need of each extra."""
 DISTIL = "distil"
 """The family that distils the pre-trained encoder to a lookup."""
@@ -40,7 +37,6 @@ CROSS_STAGE = 2_000
 """Stages added to a candidate with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
-DUPLICATE_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TEXT_SIGNALS = (*DUPLICATE_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
 FAMILY_STAGES = (WITH_VOTES + N_DISTINCT_STAGES + 1, 2 * N_DISTINCT_STAGES)
@@ -88,14 +84,7 @@ class CandidateFamily:
 FAMILIES = (
     CandidateFamily("static", extra="vectors"),
     CandidateFamily(
-        "trained static",
-        "static",
-        False,
-        "neural",
-        TEXT_SIGNALS,
-        6_000,
-        {"max_pairs_per_cluster": 5},
-        WEAK_SIGNALS,
+        "trained static", "static", False, "neural", TEXT_SIGNALS, 6_000, {"max_pairs_per_cluster": 5}, WEAK_SIGNALS
     ),
     CandidateFamily("distil", DISTIL, True, "vectors"),
     CandidateFamily("bow_cnn", "bow_cnn", False, "neural", DUPLICATE_SIGNALS, 60),

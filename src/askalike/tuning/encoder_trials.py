@@ -9,12 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import ceil
 from statistics import median
 from typing import Any
 
 from askalike import rankers
-from askalike.core.types import TYPED_QUERY_ID, Question
+from askalike.core.types import TYPED_QUERY_ID, Question, Split
+from askalike.labels.splits import type_titles
 from askalike.rankers import Searcher
 from askalike.search.retriever import QuestionsView
 from askalike.store import Archive, sample_questions
@@ -62,16 +62,12 @@ def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> E
     started = time.perf_counter()
     searcher = rankers.open_current(ranker, view)
     per_s = len(questions) / (time.perf_counter() - started)
-    titles = {q.id: _first_words(q.title) for q in questions[:MAX_QUERIES] if len(q.title.split()) > 1}
+    whole = {q.id: q for q in questions[:MAX_QUERIES] if len(q.title.split()) > 1}
+    titles = {id: q.title for id, q in type_titles(Split(whole, {}), TYPED_SHARE).queries.items()}
     rephrased = {q.id: q.rephrasings[n % len(q.rephrasings)] for n, q in enumerate(questions) if q.rephrasings}
     rephrasings = _share_first(searcher, dict(islice(rephrased.items(), MAX_QUERIES))) if rephrased else None
     query_ms = median(_search_ms(searcher, text) for text in islice(titles.values(), TIMED_QUERIES)) if titles else 0.0
     return EncoderTrial(name, _share_first(searcher, titles), rephrasings, query_ms, per_s, len(questions))
-
-
-def _first_words(title: str) -> str:
-    words = title.split()
-    return " ".join(words[: ceil(TYPED_SHARE * len(words))])
 
 
 def _share_first(searcher: Searcher, texts: Mapping[str, str]) -> float:

@@ -89,28 +89,28 @@ def promote(
     if is_served(archive, candidate):
         return Promotion(name, active.name, False, f"{name} with these settings is already active", measure)
     queries = _select_queries(archive, (candidate, active))
-    pair, is_better = None, False
-    comparison = f"{name}: {queries} are too few to decide whether it is better than {active.name}"
     if queries.n < MIN_QUERIES:
-        comparison += f", {MIN_QUERIES} are needed"
+        pair, compared = None, f"{queries} are too few to decide whether it is better than {active.name}"
+        compared += f", {MIN_QUERIES} are needed"
         if queries.split_name is None:
-            comparison += f"; hold some out (askalike split {archive.path} --by cluster) and train again, or use tune"
+            compared += f"; hold some out (askalike split {archive.path} --by cluster) and train again, or use tune"
     else:
         pair = _compare_rankers(archive, candidate, active, queries, measure, progress)
-        is_significant, direction = pair.p < ALPHA, "better" if pair.difference > 0 else "worse"
-        is_better = is_significant and direction == "better"
-        verdict = f"significantly {direction}" if is_significant else "not significantly better"
-        points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
-        comparison = (
-            f"{name}: {points:+.1f} points {measure} [{low:.1f}, {high:.1f}] over {active.name}, p "
-            f"{format_p(pair.p)}, {queries}: {verdict}"
-        )
-    promoted = force or is_better
-    reason = f"{comparison}; {'activated' if promoted else 'refused'}"
+        compared = _describe_difference(pair, active.name, measure, queries)
+    promoted = force or (pair is not None and pair.p < ALPHA and pair.difference > 0)
+    reason = f"{name}: {compared}; {'activated' if promoted else 'refused'}"
     if promoted:
         serve_ranker(archive, name, settings or {}, reason)
     sizes = len(queries.links.qrels), len(queries.feedback.qrels)
     return Promotion(name, active.name, promoted, reason, measure, queries.split_name, *sizes, pair)
+
+
+def _describe_difference(pair: SystemPair, active: str, measure: str, queries: _HeldOutQueries) -> str:
+    direction = "better" if pair.difference > 0 else "worse"
+    verdict = f"significantly {direction}" if pair.p < ALPHA else "not significantly better"
+    points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
+    interval = f"{points:+.1f} points {measure} [{low:.1f}, {high:.1f}]"
+    return f"{interval} over {active}, p {format_p(pair.p)}, {queries}: {verdict}"
 
 
 def is_served(archive: Archive, ranker: Ranker) -> bool:

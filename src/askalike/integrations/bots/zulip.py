@@ -138,10 +138,7 @@ class ZulipChat(Chat):
 
     def _read_topic(self, row: Mapping[str, Any], n: int) -> list[Mapping[str, Any]]:
         """Return the n oldest messages of a message's topic."""
-        narrow = [
-            {"operator": "stream", "operand": row["stream_id"]},
-            {"operator": "topic", "operand": row["subject"]},
-        ]
+        narrow = [{"operator": "stream", "operand": row["stream_id"]}, {"operator": "topic", "operand": row["subject"]}]
         query = {"anchor": "oldest", "num_before": 0, "num_after": n, "apply_markdown": "false"}
         found = self._api.get("messages", {**query, "narrow": json.dumps(narrow)})["messages"]
         return sorted(found, key=lambda each: int(each["id"])) or [row]

@@ -60,8 +60,7 @@ class TrainingSettings(Settings):
     batch_size: int = Field(64, ge=1, description="number of pairs in a batch, on each device")
     accumulate: int = Field(1, ge=1, description="number of batches whose mean gradient makes a step")
     optimizer: Literal["sgd", "adam", "adamw", "adagrad", "lazy_adam"] = Field(
-        "sgd",
-        description="the optimizer; lazy_adam updates only a batch's words, much faster with large vocabularies",
+        "sgd", description="the optimizer; lazy_adam updates only a batch's words, much faster with large vocabularies"
     )
     learning_rate: float = Field(0.05, gt=0, description="the optimizer's learning rate")
     weight_decay: float = Field(
@@ -97,7 +96,7 @@ class TrainingSettings(Settings):
         return self
 
 
-SIGNALS = ("duplicates", "judgements", "rephrasings")
+DUPLICATE_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TABLE_NAMES = ("network", "features", "embeddings", "loss", "negatives", "training", "data")
 
 
@@ -128,10 +127,9 @@ class EmbeddingSettings(Settings):
 class DataSettings(Settings):
     """The pairs that a network is trained on."""
 
-    signals: TextList = Field(SIGNALS, description="the sources of training pairs")
+    signals: TextList = Field(DUPLICATE_SIGNALS, description="the sources of training pairs")
     irrelevant: bool = Field(
-        False,
-        description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)",
+        False, description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)"
     )
     max_pairs_per_cluster: int = Field(
         50, ge=0, description="maximum number of pairs of one duplicate cluster; 0: no limit"
@@ -143,8 +141,7 @@ class DataSettings(Settings):
         0, ge=0, description="maximum number of pairs of one signal, applied last and drawn at random; 0: no limit"
     )
     balanced: bool = Field(
-        False,
-        description="whether a cluster with fewer pairs repeats its own, so that each cluster counts the same",
+        False, description="whether a cluster with fewer pairs repeats its own, so that each cluster counts the same"
     )
     dev_share: float = Field(0.1, description="share of clusters held out as dev queries if no dev split is named")
     dev_queries: int = Field(1000, description="maximum number of held-out dev queries")
