@@ -101,8 +101,9 @@ def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
     vectors = finite[np.isfinite(finite)].reshape(-1, 32)
     rows = np.arange(len(vectors), dtype=np.int32)
     offsets, weights = np.array([0, 1, 1, 5, len(rows)]), np.linspace(-1, 2, len(rows), dtype=np.float32)
-    sums = sum_weighted_rows(rows, offsets, vectors, weights)
-    assert np.array_equal(sums, sum_weighted_rows(rows, offsets, vectors.astype(np.float32), weights))
+    texts = rows, offsets[:-1], offsets[1:]
+    sums = sum_weighted_rows(*texts, vectors, weights)
+    assert np.array_equal(sums, sum_weighted_rows(*texts, vectors.astype(np.float32), weights))
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():

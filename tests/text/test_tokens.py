@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.tokens import TokenTable
+from askalike.text.tokens import GrowingArray, TokenTable
 from askalike.text.words import any_word_pattern, find_words
 
 TEXTS = ["boil an egg", "", "  an\tegg \n", "Ω 雪が降る egg?", "\u3000x\u2003y\u00a0z"]
@@ -18,6 +18,16 @@ def spell(table: TokenTable, texts: list[str]) -> list[list[tuple[str, int]]]:
     numbers, starts, ends = table.number(texts)
     words = [(table.tokens[n], start) for n, start in zip(numbers.tolist(), starts.tolist(), strict=True)]
     return [words[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+
+
+def test_what_was_read_of_a_growing_array_stays_as_it_was():
+    numbers = GrowingArray(np.int64, 7)
+    read = [numbers.values]
+    for n in range(5):
+        numbers.extend([n] * n)
+        read.append(numbers.values)
+    assert [own.tolist() for own in read[:4]] == [[7], [7], [7, 1], [7, 1, 2, 2]]
+    assert len(read[-1]) == 11
 
 
 def test_token_table_numbers_tokens_with_their_starts():

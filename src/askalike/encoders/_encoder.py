@@ -141,7 +141,7 @@ class TextWords(NamedTuple):
     vectors: NDArray[np.float32]
     """(n, dim): the contribution of each of the n words to a text's vector."""
     forms: NDArray[np.int64]
-    """(n,): equal for words that differ only in case and surrounding punctuation."""
+    """(n,): equal for words that differ only in case and surrounding punctuation; 0 without letters and digits."""
     rows: NDArray[np.int64]
     """The row of each word of the first text, then of the second, and so on."""
     starts: NDArray[np.int64]

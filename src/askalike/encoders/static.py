@@ -143,7 +143,9 @@ class StaticEncoder(Encoder):
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the weighted sum of each text's rows, the same for documents."""
         rows, offsets = self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
-        return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
+        return Vectors(
+            (VectorPart(sum_weighted_rows(rows, offsets[:-1], offsets[1:], self.vectors, self.weights), "cosine"),)
+        )
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is looked up: the beginning of title and body; "" if there are no words."""
@@ -155,7 +157,7 @@ class StaticEncoder(Encoder):
             split = [text.split() for text in texts]
             return TextWords.in_context(split, self._sum_pairs(split))
         known = self.ngrams.lookup.look_up_words(texts)
-        sums = sum_weighted_rows(known.rows, known.offsets, self.vectors, self.weights)
+        sums = sum_weighted_rows(known.rows, known.starts, known.ends, self.vectors, self.weights)
         return TextWords(known.words, sums, known.forms, *known.tokens)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -163,7 +165,7 @@ class StaticEncoder(Encoder):
         keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
         rows, offsets = self.ngrams.lookup([*pairs, *(before for before, _ in keys if before)])
-        sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
+        sums = sum_weighted_rows(rows, offsets[:-1], offsets[1:], self.vectors, self.weights)
         vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
         vectors[followers] -= sums[len(keys) :]
         return vectors

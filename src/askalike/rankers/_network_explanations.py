@@ -15,7 +15,7 @@ import numpy as np
 
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_explanations import MAX_WORDS, Word, explain_whole, pair_label
+from askalike.rankers._word_explanations import MAX_WORDS, Word, name_whole, pair_label
 from askalike.text.clean import plain_text
 
 MAX_SPANS = 5
@@ -42,7 +42,7 @@ def explain_network(
     fields: the document's, each as a separate question. name: the ranker's, shown if no words can be.
     """
     if not fields:
-        return explain_whole(name, score)
+        return Explanation(score, name_whole(name, score))
     title = next(iter(fields.values()))
     body = fields.get("body", title)
     document = replace(title, body=body.body, markup=body.markup)

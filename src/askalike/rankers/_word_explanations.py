@@ -5,16 +5,18 @@ Each document is encoded only once.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, Vectors
+from askalike.core.types import Answer, Contribution, Explanation, Floats, Markup, Question, Span, Vectors
 from askalike.encoders import TextWords
 from askalike.native.compiled import Matrix, compiled
+from askalike.text.clean import MAX_CACHED_TEXTS
 from askalike.text.words import WordForm, find_form
 
 MIN_SUM = 1e-9
@@ -28,8 +30,11 @@ SAME_WORD = 2.0
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
 
+MAX_CACHED_LABELS = 4_096
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
+RawText = tuple[str, str, Markup]
+"""A title, a body, and the body's markup."""
 
 
 @runtime_checkable
@@ -62,16 +67,17 @@ class Word(NamedTuple):
 
 
 class WordReader:
-    """Reads the words of a query and of many documents at once."""
+    """Reads the words of a query and of many documents at once. It caches plain texts: the next search shows them."""
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self.encoder = encoder
         self.in_context = isinstance(encoder, ContextualEncoder)
         """Whether a word's vector depends on the words around it."""
+        self.plain_text = lru_cache(MAX_CACHED_TEXTS)(self._read)
 
-    def plain_text(self, text: Question) -> str:
+    def _read(self, title: str, body: str, markup: Markup) -> str:
         """Return the plain text that is encoded, with one space between words."""
-        return " ".join(self.encoder.text(text).split())
+        return " ".join(self.encoder.text(Question("", title, body, markup)).split())
 
     @classmethod
     def of_encoder(cls, encoder: object) -> "WordReader | None":
@@ -85,16 +91,14 @@ class WordComparison:
     """The words of a plain query and of the plain fields of documents, each compared with each."""
 
     def __init__(self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields]) -> None:
-        words = self._words = encoder.words([query, *(text for fields in documents for text in fields.values())])
-        self._fields = ["", *(field for fields in documents for field in fields)]
+        words = self._words = encoder.words([query, *chain.from_iterable(fields.values() for fields in documents)])
+        self._fields = ["", *chain.from_iterable(documents)]
         self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
         self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
         """The query's words without surrounding punctuation."""
         count, shape = len(words.words), (len(documents), len(self.query_forms))
         products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
         _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
-        similar = np.flatnonzero(cosines.max(axis=1, initial=0.0) >= MIN_WORD_SIMILARITY).tolist()
-        cosines[[n for n in similar if not any(map(str.isalnum, words.words[n]))]] = 0.0  # a dash is nobody's word
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
         self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
@@ -114,38 +118,46 @@ class WordComparison:
 
         An identical word comes first; None if no word is similar enough.
         """
-        documents: list[list[Word | None]] = [[None] * len(self.query_forms) for _ in self._best]
-        in_documents, of_words = np.nonzero(self._best >= MIN_WORD_SIMILARITY)
-        columns = in_documents.tolist(), of_words.tolist(), *self._nearest[:, in_documents, of_words].tolist()
-        for document, word, row, text, start in zip(*columns, strict=True):
-            found, offset, _ = find_form(self._words.words[row])
-            start += offset
-            documents[document][word] = Word(found, Span(self._fields[text], start, start + len(found)))
+        documents: list[list[Word | None]] = []
+        for columns in zip(self._best.tolist(), *self._nearest.tolist(), strict=True):
+            documents.append([])
+            for cosine, row, text, start in zip(*columns, strict=True):
+                word = None
+                if cosine >= MIN_WORD_SIMILARITY:
+                    found, offset, _ = find_form(self._words.words[row])
+                    start += offset
+                    word = Word(found, Span(self._fields[text], start, start + len(found)))
+                documents[-1].append(word)
         return documents
 
 
 def explain_by_words(
-    reader: WordReader, name: str, query: Question, documents: Sequence[Mapping[str, Question]],
-    scores: Sequence[float],
+    reader: WordReader, name: str, query: Question, documents: Sequence[Mapping[str, RawText]],
+    scores: Sequence[float], of_fields: Sequence[Mapping[str, float]],
 ) -> list[Explanation]:  # fmt: skip
     """Return the contributions of a query's words to the scores of a dense ranker.
 
-    documents: the fields of each document, each as a separate question. name: the ranker's, shown if no words can be.
+    documents: the fields of each document. name: the ranker's, shown if no words can be. of_fields: the contributions
+    of each document's fields.
     """
-    texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
-    plain_query = reader.plain_text(query)
+    texts = [{field: reader.plain_text(*text) for field, text in fields.items()} for fields in documents]
+    plain_query = reader.plain_text(query.title, query.body, query.markup)
     words = WordComparison(reader.encoder, plain_query, texts)
     losses = _directions_lost(reader.encoder, plain_query.split()) if reader.in_context and words.query_forms else None
     explanations = []
     for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
         shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []
-        explanations.append(_explain_words(name, words.query_forms, shares, nearest, plain, score))
+        if shares:
+            rows, spans = _explain_words(words.query_forms, shares, nearest)
+        else:
+            rows, spans = name_whole(name, score), ()
+        explanations.append(Explanation(score, rows, spans, plain, {}, of_fields[place]))
     return explanations
 
 
-def explain_whole(name: str, score: float, texts: Mapping[str, str] | None = None) -> Explanation:
-    """Return an explanation by the name of a ranker alone."""
-    return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
+def name_whole(name: str, score: float) -> tuple[Contribution, ...]:
+    """Return the name of a ranker as the only reason of a score."""
+    return (Contribution(name, (), score),) if score else ()
 
 
 def _directions_lost(encoder: AdditiveEncoder, words: Sequence[str]) -> Floats:
@@ -168,12 +180,9 @@ def _share_score(words: WordComparison, document: int, score: float, losses: Flo
 
 
 def _explain_words(
-    name: str, forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None],
-    texts: Mapping[str, str], score: float,
-) -> Explanation:  # fmt: skip
-    """Return why a document was found. nearest: its most similar word to each word of the query."""
-    if not shares:
-        return explain_whole(name, score, texts)
+    forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None]
+) -> tuple[tuple[Contribution, ...], tuple[Span, ...]]:
+    """Return the contributions and spans of a document. nearest: its most similar word to each word of the query."""
     rows = [
         Contribution(pair_label(form.text, other.text), (other.span.field,), share)
         if other
@@ -181,10 +190,10 @@ def _explain_words(
         for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
     rows.sort(key=attrgetter("score"), reverse=True)
-    spans = dict.fromkeys([other.span for other in nearest if other])
-    return Explanation(score, tuple(rows), tuple(spans), texts)
+    return tuple(rows), tuple(dict.fromkeys([other.span for other in nearest if other]))
 
 
+@lru_cache(MAX_CACHED_LABELS)
 def pair_label(text: str, other: str) -> str:
     """Return a word or a window of the query with the one that it matches, if that differs by more than case."""
     return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"
@@ -197,7 +206,8 @@ def _multiply_words(
 ) -> None:  # fmt: skip
     """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
 
-    squares: working memory. There are too few products for a multithreaded library to be faster.
+    The cosine is 0 for what has neither letters nor digits, as a dash is nobody's word. squares: working memory. There
+    are too few products for a multithreaded library to be faster.
     """
     for i in range(len(vectors)):
         square = np.float32(0)
@@ -213,7 +223,8 @@ def _multiply_words(
             norms = np.sqrt(squares[i] * squares[other])
             cosine = dot / norms if norms > 0 else np.float32(0)
             products[i, j] = dot
-            cosines[i, j] = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (forms[i] == forms[other])
+            rounded = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (forms[i] == forms[other])
+            cosines[i, j] = rounded if forms[i] else 0.0
 
 
 @compiled()

@@ -19,7 +19,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.lazy import LazyShares
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
+from askalike.core.types import Answer, AnsweredQuestion, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -43,7 +43,7 @@ from askalike.rankers._searcher import (
     Texts,
     fill_missing,
 )
-from askalike.rankers._word_explanations import WordReader, explain_by_words
+from askalike.rankers._word_explanations import RawText, WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.store.encoding_progress import record_encoding
@@ -279,7 +279,9 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self._lowest, self._names = ranker.min_score, settings.field_names
+        self._lowest, names = ranker.min_score, settings.field_names
+        self._reads_answers = "answer" in names
+        self._reads_titles, self._reads_bodies = (not {field, "text"}.isdisjoint(names) for field in ("title", "body"))
         self.titles = vectors if settings.finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
@@ -300,7 +302,7 @@ class DenseSearcher(Searcher):
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
-        if "answer" in self._names:
+        if self._reads_answers:
             texts = add_answers(self.view, texts)
         return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
@@ -325,13 +327,6 @@ class DenseSearcher(Searcher):
             return {}
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
-        encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
-        text = self._fields.select_query(query.finished or query.query)
-        if reader:
-            reasons = explain_by_words(reader, self.name, text, documents, scores)
-        else:
-            pairs = zip(documents, scores, strict=True)
-            reasons = [explain_network(encoder, self.name, text, fields, score) for fields, score in pairs]
         of_fields = cache(partial(self._score_fields, retrieved.encoded, row, docids, scores))
 
         def share(place: int) -> Mapping[str, float]:
@@ -340,8 +335,17 @@ class DenseSearcher(Searcher):
             return self._name_fields(of_fields()[place], documents[place])
 
         shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
-        of_docids = zip(docids.tolist(), reasons, shares, strict=True)
-        return {docid: Explanation(r.score, r.contributions, r.spans, r.text, {}, own) for docid, r, own in of_docids}
+        encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
+        text = self._fields.select_query(query.finished or query.query)
+        if reader:
+            reasons = explain_by_words(reader, self.name, text, documents, scores, shares)
+        else:
+            languages = [texts[docid].language for docid in docids.tolist()]
+            reasons = [
+                replace(explain_network(encoder, self.name, text, _as_questions(fields, language), score), fields=own)
+                for fields, language, score, own in zip(documents, languages, scores, shares, strict=True)
+            ]
+        return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _score_fields(
         self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
@@ -357,30 +361,32 @@ class DenseSearcher(Searcher):
             shares[last] = score - sum(shares.values())
         return rows
 
-    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, Question]) -> Mapping[str, float]:
+    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, RawText]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
         if "answer" not in shares or "answer" in document or len(shares) == 1:
             return shares
         others = {field: share for field, share in shares.items() if field != "answer"}
         return others | {self._fields.replacement: others[self._fields.replacement] + shares["answer"]}
 
-    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
-        """Return the fields of the question's best-scoring phrasing, each as a separate text."""
+    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, RawText]:
+        """Return the fields of the question's best-scoring phrasing."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
-            return {"rephrasing": Question("", question.rephrasings[phrasing - 1], language=question.language)}
-        fields, markup, language = self._names, question.markup, question.language
-        texts = {}
-        if not {"title", "text"}.isdisjoint(fields) and question.title:
-            texts["title"] = Question("", question.title, "", markup, language=language)
-        if not {"body", "text"}.isdisjoint(fields) and question.body:
-            texts["body"] = Question("", "", question.body, markup, language=language)
+            return {"rephrasing": (question.rephrasings[phrasing - 1], "", "text")}
+        texts: dict[str, RawText] = {}
+        if self._reads_titles and question.title:
+            texts["title"] = question.title, "", question.markup
+        if self._reads_bodies and question.body:
+            texts["body"] = "", question.body, question.markup
         if isinstance(question, AnsweredQuestion) and question.answer:
-            answer = question.answer
-            texts["answer"] = Question("", "", answer.body, answer.markup, language=language)
+            texts["answer"] = "", question.answer.body, question.answer.markup
         return texts
+
+
+def _as_questions(fields: Mapping[str, RawText], language: str | None) -> dict[str, Question]:
+    return {field: Question("", *text, language=language) for field, text in fields.items()}
 
 
 def _encode_batch(encoder: FieldEncoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:

@@ -109,7 +109,10 @@ def _has_cjk(text: str) -> bool:
 
 
 class WordForm(NamedTuple):
-    """A word without surrounding punctuation, the number of characters before it, and the case-folded word."""
+    """A word without surrounding punctuation, the number of characters before it, and the case-folded word.
+
+    Of a word without letters and digits, `text` is the whole word, and `folded` is empty.
+    """
 
     text: str
     offset: int
@@ -123,7 +126,8 @@ def find_form(word: str) -> WordForm:
         return WordForm(word, 0, word.casefold())
     start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
     end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
-    return WordForm(word[start:end], start, word[start:end].casefold())
+    has_letters = word[start : start + 1].isalnum()
+    return WordForm(word[start:end], start, word[start:end].casefold() if has_letters else "")
 
 
 def hash_word(word: str) -> int:

@@ -5,11 +5,11 @@ Rows 0 … subwords − 1 are the tokenizer's subwords; the rows of words follow
 
 import shutil
 import threading
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
+from itertools import chain
 from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -27,7 +27,7 @@ from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.text.tokens import Tokens, TokenTable, as_array, number_distinct
+from askalike.text.tokens import GrowingArray, Tokens, TokenTable, number_distinct
 from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -55,10 +55,12 @@ class KnownWords(NamedTuple):
 
     words: Sequence[str]
     forms: NDArray[np.int64]
-    """A number for each word, equal for words that differ only in case and surrounding punctuation."""
+    """See TextWords.forms."""
     rows: NDArray[np.int32]
-    """The concatenated rows of all words, and the start of each word's rows (one offset more than words)."""
-    offsets: NDArray[np.int64]
+    """The rows of these words, and of others."""
+    starts: NDArray[np.int64]
+    """The index of each word's first row, and that after its last."""
+    ends: NDArray[np.int64]
     tokens: Tokens
     """The positions of the words in the texts; a word's number is its index in `words`."""
 
@@ -202,12 +204,12 @@ class NgramLookup:
         """
         with self._lock:
             cache, tokens, skipped = self._read(texts)
-            keys = 2 * tokens.numbers + skipped
-            distinct, places = number_distinct(keys)
-            numbers, kept = distinct >> 1, distinct & 1 == 0
-            rows, offsets = self._find_rows(cache, numbers[kept], np.concatenate(([0], np.cumsum(kept))))
-            words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
-            return KnownWords(words, as_array(cache.forms)[numbers], rows, offsets, tokens._replace(numbers=places))
+        distinct, places = number_distinct(2 * tokens.numbers + skipped)
+        numbers, row_ends = distinct >> 1, cache.row_ends.values
+        words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
+        starts, ends = row_ends[numbers], row_ends[numbers + 1 - (distinct & 1)]
+        forms, rows = cache.forms.values[numbers], cache.rows.values
+        return KnownWords(words, forms, rows, starts, ends, Tokens(places, tokens.starts, tokens.ends))
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
         """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
@@ -217,18 +219,18 @@ class NgramLookup:
         tokens = cache.table.number(texts)
         skipped = np.zeros(len(tokens.numbers), np.bool_)
         if self._skips_function_words:
-            _mark_function_words(tokens.numbers, tokens.ends, as_array(cache.function_languages), skipped)
+            _mark_function_words(tokens.numbers, tokens.ends, cache.function_languages.values, skipped)
         return cache, tokens, skipped
 
     def _find_rows(
         self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
-        most = _count_rows(tokens, subword_ends, word_ends)
-        rows, offsets = np.empty(most, np.int32), np.empty(len(ends), np.int64)
+        counts, row_ends, word_ends = self.row_counts, cache.row_ends.values, cache.word_ends.values
+        rows = np.empty(_count_rows(tokens, row_ends, word_ends), np.int32)
+        offsets = np.empty(len(ends), np.int64)
         _make_rows(
-            tokens, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
-            counts.subwords, counts.words, counts.bigrams, rows, offsets,
+            tokens, ends, row_ends, cache.rows.values, word_ends, cache.words.values, counts.words > 0,
+            counts.subwords + counts.words, counts.bigrams, rows, offsets,
         )  # fmt: skip
         return rows[: offsets[-1]], offsets
 
@@ -241,34 +243,37 @@ class NgramLookup:
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
     def _clear_cache(self) -> None:
-        counts = self.row_counts
-        has_words = bool(counts.words or counts.bigrams)
-        self._cache = _NgramCache(self._bpe if counts.subwords else None, has_words, self._lower_case)
+        self._cache = _NgramCache(self.row_counts, self._bpe, self._lower_case)
 
 
 class _NgramCache:
-    """Numbers words split at white space; caches each one's form and subwords, and its parts if words have rows."""
+    """Numbers words split at white space, and caches what is looked up by these numbers."""
 
-    def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
-        self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
+    def __init__(self, counts: RowCounts, bpe: Bpe | None, lower_case: bool) -> None:
+        self._counts, self._bpe, self._lower_case = counts, bpe if counts.subwords else None, lower_case
         self.table = TokenTable(self._learn)
-        self.forms = array("q")
-        self.function_languages = array("B")
+        self.forms = GrowingArray(np.int64)
+        """See TextWords.forms."""
+        self.function_languages = GrowingArray(np.uint8)
         """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
-        self.subwords, self.subword_ends = array("i"), array("q", [0])
-        self.words, self.word_ends = array("Q"), array("q", [0])
+        self.rows, self.row_ends = GrowingArray(np.int32), GrowingArray(np.int64, 0)
+        """The rows of a token's subwords, then those of its words."""
+        self.words, self.word_ends = GrowingArray(np.uint64), GrowingArray(np.int64, 0)
+        """The hashes of a token's words, for pairs."""
 
     def _learn(self, tokens: Sequence[str]) -> None:
-        forms = [find_form(token).folded for token in tokens]
-        self.forms.extend(map(hash, forms))
-        self.function_languages.extend(map(_find_function_languages, forms))
+        forms, counts = [find_form(token).folded for token in tokens], self._counts
+        self.forms.extend(list(map(hash, forms)))
+        self.function_languages.extend(list(map(_find_function_languages, forms)))
+        parts, words = list[list[int]](), list[list[int]]()
         for token in map(str.lower, tokens) if self._lower_case else tokens:
-            if self._bpe is not None:
-                self.subwords.extend(self._bpe.encode(token))
-            self.subword_ends.append(len(self.subwords))
-            if self._has_words:
-                self.words.extend(map(hash_word, WORD.findall(token.lower())))
-            self.word_ends.append(len(self.words))
+            hashes = list(map(hash_word, WORD.findall(token.lower()))) if counts.words or counts.bigrams else []
+            subwords = self._bpe.encode(token) if self._bpe else []
+            parts.append(subwords + [counts.subwords + word % counts.words for word in hashes if counts.words])
+            words.append(hashes)
+        for own, numbers, ends in ((parts, self.rows, self.row_ends), (words, self.words, self.word_ends)):
+            ends.extend(ends.values[-1] + np.cumsum(list(map(len, own))))
+            numbers.extend(list(chain.from_iterable(own)))
 
 
 @cache
@@ -282,7 +287,7 @@ def _function_words() -> Mapping[str, int]:
 
 def _find_function_languages(form: str) -> int:
     """Return the languages in which every word of a token is a function word, as bits."""
-    words, languages = WORD.findall(form), _function_words()
+    words, languages = [form] if form.isalnum() else WORD.findall(form), _function_words()
     return reduce(and_, (languages.get(word, 0) for word in words)) if words else 0
 
 
@@ -305,69 +310,73 @@ def _mark_function_words(
 
 
 @compiled()
-def _count_rows(tokens: NDArray[np.int64], subword_ends: NDArray[np.int64], word_ends: NDArray[np.int64]) -> int:
-    """Return the number of the tokens' subwords and, at most, of the rows of their words and pairs of words."""
+def _count_rows(tokens: NDArray[np.int64], row_ends: NDArray[np.int64], word_ends: NDArray[np.int64]) -> int:
+    """Return the number of the tokens' rows and, at most, of the rows of their pairs of words."""
     count = 0
     for i in range(len(tokens)):
-        count += subword_ends[tokens[i] + 1] - subword_ends[tokens[i]]
-        count += 2 * (word_ends[tokens[i] + 1] - word_ends[tokens[i]])
+        count += row_ends[tokens[i] + 1] - row_ends[tokens[i]]
+        count += word_ends[tokens[i] + 1] - word_ends[tokens[i]]
     return count
 
 
 @compiled()
 def _make_rows(
-    tokens: NDArray[np.int64], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
-    word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], row_ends: NDArray[np.int64], token_rows: NDArray[np.int32],
+    word_ends: NDArray[np.int64], words: NDArray[np.uint64], has_words: bool, first_pair: int, n_bigrams: int,
     rows: NDArray[np.int32], offsets: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Write the concatenated rows of all texts, and the start of each text's rows."""
+    """Write the concatenated rows of all texts, and the start of each text's rows.
+
+    token_rows, words: see _NgramCache. has_words: whether words have rows. first_pair: the first row of pairs.
+    """
     n = 0
     offsets[0] = 0
     for text in range(len(ends) - 1):
         last = np.uint64(0)
         for i in range(ends[text], ends[text + 1]):
-            token = tokens[i]
-            for s in range(subword_ends[token], subword_ends[token + 1]):
-                rows[n] = subwords[s]
-                n += 1
-            for w in range(word_ends[token], word_ends[token + 1]):
-                word = words[w]
-                if n_words:
-                    rows[n] = n_subwords + np.int64(word % np.uint64(n_words))
-                    n += 1
+            row, end = row_ends[tokens[i]], row_ends[tokens[i] + 1]
+            first_word, last_word = word_ends[tokens[i]], word_ends[tokens[i] + 1]
+            while row < end - has_words * (last_word - first_word):
+                rows[n] = token_rows[row]
+                row, n = row + 1, n + 1
+            for w in range(first_word, last_word):
+                if has_words:
+                    rows[n] = token_rows[row]
+                    row, n = row + 1, n + 1
                 if n_bigrams and last:
-                    pair = (last * np.uint64(0x9E3779B97F4A7C15)) ^ word
+                    pair = (last * np.uint64(0x9E3779B97F4A7C15)) ^ words[w]
                     pair = (pair ^ (pair >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-                    rows[n] = n_subwords + n_words + np.int64((pair >> np.uint64(8)) % np.uint64(n_bigrams))
+                    rows[n] = first_pair + np.int64((pair >> np.uint64(8)) % np.uint64(n_bigrams))
                     n += 1
-                last = word
+                last = words[w]
         offsets[text + 1] = n
 
 
 def sum_weighted_rows(
-    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Array, weights: NDArray[np.float32]
-) -> NDArray[np.float32]:
+    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Array,
+    weights: NDArray[np.float32],
+) -> NDArray[np.float32]:  # fmt: skip
     """Return the weighted sum of each text's rows, added in order: float32 (texts, dim).
 
-    vectors: float16 or float32 (all rows, dim). 16-bit vectors are converted row by row: converting all of them takes
-    longer than a search.
+    starts, ends: (texts), the bounds of each text's rows in `rows`. vectors: float16 or float32 (all rows, dim). 16-bit
+    vectors are converted row by row: converting all of them takes longer than a search.
     """
-    sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
+    sums = np.zeros((len(starts), vectors.shape[1]), np.float32)
     if vectors.dtype == np.float16:
-        _add_weighted_half_rows(rows, offsets, vectors.view(np.uint16), weights, sums)
+        _add_weighted_half_rows(rows, starts, ends, vectors.view(np.uint16), weights, sums)
     else:
-        _add_weighted_rows(rows, offsets, vectors, weights, sums)
+        _add_weighted_rows(rows, starts, ends, vectors, weights, sums)
     return sums
 
 
 @compiled()
 def _add_weighted_rows(
-    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.float32], weights: NDArray[np.float32],
-    sums: Matrix[np.float32],
+    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Matrix[np.float32],
+    weights: NDArray[np.float32], sums: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    for text in range(len(offsets) - 1):
+    for text in range(len(starts)):
         total = sums[text]
-        for i in range(offsets[text], offsets[text + 1]):
+        for i in range(starts[text], ends[text]):
             weight = weights[rows[i]]
             vector = vectors[rows[i]]
             for j in range(len(total)):
@@ -376,12 +385,12 @@ def _add_weighted_rows(
 
 @compiled()
 def _add_weighted_half_rows(
-    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.uint16], weights: NDArray[np.float32],
-    sums: Matrix[np.float32],
+    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Matrix[np.uint16],
+    weights: NDArray[np.float32], sums: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    for text in range(len(offsets) - 1):
+    for text in range(len(starts)):
         total = sums[text]
-        for i in range(offsets[text], offsets[text + 1]):
+        for i in range(starts[text], ends[text]):
             weight = weights[rows[i]]
             vector = vectors[rows[i]]
             for j in range(len(total)):
