@@ -36,8 +36,8 @@ REFERENCE_CHECKS: Sequence[Check] = [
         ("broken_duplicate_links", "duplicate links", _UNUSED_LINKS),
         ("broken_related_links", "related links", _UNUSED_LINKS),
         ("broken_judgements", "judgements",
-            "An absent document with a judgement can never be found, and lowers every measure; "
-            "import these documents."),
+            "An absent document with a judgement can never be found, and lowers every measure; judgements of an absent "
+            "query are not used. Import what is absent, or remove these judgements."),
     )
 ]  # fmt: skip
 """The checks of references between records; questions without an answer count only in an archive that has answers."""
