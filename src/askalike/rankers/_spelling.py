@@ -47,6 +47,7 @@ JOINTS = "-_./@"
 """Characters that join words: `e-mail` is not an *e* before a misspelt *email*."""
 PAIR = re.compile(rf"(?<![\w'’])([^\W\d_]+)[ {HYPHENS}](?=([^\W\d_]+)(?![\w'’]))")
 """Two words of letters with a space or a hyphen between them."""
+JOINT = re.compile(f"[ {HYPHENS}]")
 MIN_JOINED_SHARE = 0.25
 """Two words are also one if questions without the rarer of both have it: at least this share of those with it."""
 MAX_COUNTED = 1_000
@@ -72,13 +73,8 @@ class _Pair(NamedTuple):
     terms: tuple[str, ...]
 
 
-class _TypedPair(NamedTuple):
-    """Two words as typed: the key of cached pairs. has_space: whether a space is between them, and no hyphen."""
-
-    first: str
-    second: str
-    language: str | None
-    has_space: bool
+_TypedPair = tuple[str, str | None]
+"""Two words as typed, with the space or the hyphen between them, and their language: the key of cached pairs."""
 
 
 class _Typed(NamedTuple):
@@ -153,18 +149,18 @@ class SpellingCorrector:
         if not any(pairs):
             return queries
         joined = self._joined = _with_room(self._joined)
-        new = list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined))
-        speller, words = self._postings.speller, list(dict.fromkeys(word for _, *pair in new for word in pair))
-        wholes = speller.docids_of_each([whole for whole, _, _ in new], MAX_COUNTED)
-        # Two words that are both in more questions are one in too few of them, whichever pair they are.
-        enough = min(MAX_COUNTED, int(max(map(len, wholes), default=0) / MIN_JOINED_SHARE) + 1)
-        docids = dict(zip(words, speller.docids_of_each(words, enough), strict=True))
-        rows = zip(new, wholes, strict=True)
-        joined.update((own, _are_one_word(whole, docids[own[1]], docids[own[2]])) for own, whole in rows)
-        return [
-            replace(one, text=_set_joints(one.text, {pair.joint: joined[pair.terms] for pair in own})) if own else one
-            for one, own in zip(queries, pairs, strict=True)
-        ]
+        if new := list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined)):
+            speller, words = self._postings.speller, list(dict.fromkeys(word for _, *pair in new for word in pair))
+            wholes = speller.docids_of_each([whole for whole, _, _ in new], MAX_COUNTED)
+            # Two words that are both in more questions are one in too few of them, whichever pair they are.
+            enough = min(MAX_COUNTED, int(max(map(len, wholes)) / MIN_JOINED_SHARE) + 1)
+            docids = dict(zip(words, speller.docids_of_each(words, enough), strict=True))
+            rows = zip(new, wholes, strict=True)
+            joined.update((own, _are_one_word(whole, docids[own[1]], docids[own[2]])) for own, whole in rows)
+        joints = [{pair.joint: joined[pair.terms] for pair in own} for own in pairs]
+        texts = [_set_joints(one.text, own) for one, own in zip(queries, joints, strict=True)]
+        rows_of_texts = zip(queries, texts, strict=True)
+        return [one if one.text == text else replace(one, text=text) for one, text in rows_of_texts]
 
     def _find_pairs(self, queries: Sequence[ResolvedQuery]) -> list[list[_Pair]]:
         """Return the pairs of words with a hyphen between them, or a space if the archive has both as one word.
@@ -173,29 +169,30 @@ class SpellingCorrector:
         """
         if len(self._pairs) >= MAX_REMEMBERED_WORDS:
             self._pairs = {}
-        remembered, found = self._pairs, list[tuple[int, re.Match[str], _TypedPair]]()
+        remembered, found = self._pairs, list[tuple[int, int, _TypedPair]]()
         for row, one in enumerate(queries):
-            for match in PAIR.finditer(one.text):
-                if not (one.prefix and match.end(2) == len(one.text)):
-                    typed = _TypedPair(match[1], match[2], one.language, one.text[match.end(1)] == " ")
-                    found.append((row, match, typed))
+            text, language = one.text, one.language
+            typed_up_to = len(text) if one.prefix else -1
+            for match in PAIR.finditer(text):
+                if (end := match.end(2)) != typed_up_to:
+                    found.append((row, match.end(1), (text[match.start() : end], language)))
         if new := [typed for _, _, typed in found if typed not in remembered]:
             remembered.update(zip(new, self._read_pairs(new), strict=True))
         pairs: list[list[_Pair]] = [[] for _ in queries]
-        for row, match, typed in found:
+        for row, joint, typed in found:
             if terms := remembered[typed]:
-                pairs[row].append(_Pair(match.end(1), terms))
+                pairs[row].append(_Pair(joint, terms))
         return pairs
 
     def _read_pairs(self, pairs: Sequence[_TypedPair]) -> Iterator[tuple[str, ...]]:
         """Yield the terms of both words as one, of the first and of the second; nothing if they cannot be joined."""
         analyze = self._analyzer.analyze
-        wholes = [analyze(typed.first + typed.second, typed.language) for typed in pairs]
+        words = [(JOINT.split(text), language) for text, language in pairs]
+        wholes = [analyze("".join(own), language) for own, language in words]
         unknown = self._postings.speller.unknown([term for whole in wholes for term in whole])
-        for typed, whole in zip(pairs, wholes, strict=True):
-            is_known = not (typed.has_space and unknown.issuperset(whole))
-            words = (typed.first, typed.second) if is_known else ()
-            terms = *whole, *(term for word in words for term in analyze(word, typed.language))
+        for (typed, _), (own, language), whole in zip(pairs, words, wholes, strict=True):
+            is_known = not (" " in typed and unknown.issuperset(whole))
+            terms = *whole, *(term for word in own for term in analyze(word, language))
             yield terms if is_known and len(terms) == 3 else ()
 
     def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
@@ -203,13 +200,15 @@ class SpellingCorrector:
         return list(map(self._finish_title, queries))
 
     def _finish_title(self, one: ResolvedQuery) -> ResolvedQuery:
-        text, language = one.text, one.language
-        *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(text, language)
-        typed = text[start:end]
-        if end < len(text) or not typed.isalpha() or not self._postings.speller.unknown([term]):
+        if not one.text[-1:].isalpha():
+            return one
+        last, language = one.text.split()[-1], one.language
+        *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(last, language)
+        typed = last[start:end]
+        if end < len(last) or not typed.isalpha() or not self._postings.speller.unknown([term]):
             return one
         if word := self._complete(typed.lower(), language):
-            finished = replace(one.query, title=text[:start] + word)
+            finished = replace(one.query, title=one.text.removesuffix(typed) + word)
             return replace(one, finished=finished, corrections={**one.corrections, typed: word})
         return one
 
