@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.core.types import Collection, Floats
+from askalike.index.lexical.maxscore import ZERO
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
 from askalike.index.rows import Array, find_distinct
-from askalike.native.compiled import Repeated, compiled, prechecked
+from askalike.native.compiled import Matrix, Repeated, compiled, prechecked
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
@@ -204,51 +205,42 @@ class TermScores:
             return
         originals = self.terms.originals[new]
         missing = find_distinct(originals[~self._computed[originals]])
+        fields = self.terms.fields[missing]
         for field, own in enumerate(self.terms.statistics):
-            of_field = missing[self.terms.fields[missing] == field]
-            sizes = self._table_sizes(of_field)
-            if (size := self.size + int(sizes.sum())) > len(self._entries):
-                grown = np.empty(max(size, 2 * len(self._entries)), np.float64)
-                grown[: self.size] = self._entries[: self.size]
-                self._entries = grown  # searches may still read the array that is replaced
-            shares = np.cumsum(sizes.sum(axis=0)) // ENTRIES_AT_ONCE
-            for at in np.split(np.arange(len(of_field)), np.flatnonzero(np.diff(shares)) + 1):
-                self._append_tables(of_field[at], sizes[:, at], own)
+            self._append_tables(missing[fields == field], own)
         self.bounds[new], self._starts[:, new] = self.bounds[originals], self._starts[:, originals]
         self._computed[new] = self._computed[originals] = True
         self._make_tables()
 
-    def _table_sizes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of entries of each term's table in each segment: (segments, terms)."""
-        sizes = np.zeros((len(self.terms.segments), len(numbers)), np.int64)
-        for own, live, ids in zip(sizes, self.terms.segments, self.terms.segment_ids[:, numbers], strict=True):
-            starts, held = live.segment.starts, ids >= 0
-            own[held] = np.minimum(starts[ids[held] + 1] - starts[ids[held]], len(live.segment.code_tf))
-        return sizes
-
-    def _append_tables(self, numbers: NDArray[np.int64], sizes: NDArray[np.int64], statistics: FieldStatistics) -> None:
+    def _append_tables(self, numbers: NDArray[np.int64], statistics: FieldStatistics) -> None:
         """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
         if not len(numbers):
             return
         terms, count = self.terms, len(numbers)
-        ttf, segment_ids = terms.ttf[numbers], terms.segment_ids.take(numbers, axis=1)
-        tf_of_bounds, lengths = _bound_texts(ttf, statistics.max_length)
-        ends = np.cumsum(np.append(np.full(count, len(lengths)), sizes))
-        columns, first = np.empty((2, ends[-1])), tf_of_bounds.size
+        tf_of_bounds, lengths = _bound_texts(terms.ttf[numbers], statistics.max_length)
+        sizes = np.full((1 + len(terms.segments), count), len(lengths))
+        for own, live, ids in zip(sizes[1:], terms.segments, terms.segment_ids, strict=True):
+            _measure_tables(live.segment.starts, len(live.segment.code_tf), ids, numbers, own)
+        ends, first = sizes.cumsum(), tf_of_bounds.size
+        if ends[-1] > ENTRIES_AT_ONCE and count > 1:
+            self._append_tables(numbers[: count // 2], statistics)
+            self._append_tables(numbers[count // 2 :], statistics)
+            return
+        columns = np.empty((2, ends[-1]))
         columns[0, :first] = tf_of_bounds.ravel()
         columns[1, :first].reshape(tf_of_bounds.shape)[:] = lengths
         for at, live in enumerate(terms.segments):
             lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
-            _write_texts(*lists, segment_ids[at], ends[(at + 1) * count - 1 :], columns[0], columns[1])
-        df_of_rows, ttf_of_rows = (
-            Repeated(np.concatenate([values] * (1 + len(sizes))), ends) for values in (terms.df[numbers], ttf)
-        )
-        scores = self._similarity.score(columns[0], columns[1], df_of_rows, ttf_of_rows, statistics.collection)
-        bounds = self.bounds[numbers] = scores[:first].reshape(tf_of_bounds.shape).max(axis=1)
-        _store_scores(scores, ends, bounds, self._entries[self.size :])
-        begins = ends[count - 1 : -1].reshape(sizes.shape) + (self.size - first)
-        self._starts[:, numbers] = np.where(segment_ids < 0, -1, begins)
-        self.size += len(scores) - first
+            _write_texts(*lists, terms.segment_ids[at], numbers, ends[(at + 1) * count - 1 :], columns[0], columns[1])
+        rows = np.concatenate([numbers] * len(sizes))
+        df, ttf = Repeated(terms.df[rows], ends), Repeated(terms.ttf[rows], ends)
+        scores = self._similarity.score(columns[0], columns[1], df, ttf, statistics.collection)
+        if (size := self.size + len(scores) - first) > len(self._entries):
+            grown = np.empty(max(size, 2 * len(self._entries)), np.float64)
+            grown[: self.size] = self._entries[: self.size]
+            self._entries = grown  # searches may still read the array that is replaced
+        _store_scores(scores, ends, numbers, self.size, self.bounds, self._starts, self._entries)
+        self.size = size
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
         """Return the score of each of n terms in a field of that length, in words, in which it occurs tf times.
@@ -270,30 +262,54 @@ class TermScores:
 
 
 @compiled()
+def _measure_tables(
+    starts: NDArray[np.int64], code_count: int, ids: NDArray[np.int64], numbers: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the number of entries of each term's table in a segment."""
+    for i in range(len(numbers)):
+        term = ids[numbers[i]]
+        sizes[i] = min(starts[term + 1] - starts[term], code_count) if term >= 0 else 0
+
+
+@compiled()
 def _write_texts(
     starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    ids: NDArray[np.int64], ends: NDArray[np.int64], tf: NDArray[np.float64], lengths: NDArray[np.float64],
+    ids: NDArray[np.int64], numbers: NDArray[np.int64], ends: NDArray[np.int64], tf: NDArray[np.float64],
+    lengths: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Write the frequency and the length that each entry of the terms' tables is the score of.
 
-    ids: the terms' positions in the dictionary, −1 for a missing one. ends: where each term's entries end, after the
-    position where the first one's begin.
+    ids: the positions of known terms in the dictionary. numbers: the terms. ends: where each one's entries end, after
+    the position where the first one's begin.
     """
-    for i in range(len(ids)):
-        size, start = ends[i + 1] - ends[i], starts[max(ids[i], 0)]
-        by_code = ids[i] >= 0 and starts[ids[i] + 1] - start > size
+    for i in range(len(numbers)):
+        size, term = ends[i + 1] - ends[i], ids[numbers[i]]
+        by_code = size > 0 and starts[term + 1] - starts[term] > size
         for j in range(size):
-            code = j if by_code else np.int64(codes[start + j])
+            code = j if by_code else np.int64(codes[starts[term] + j])
             tf[ends[i] + j], lengths[ends[i] + j] = code_tf[code], code_length[code]
 
 
 @compiled()
 def _store_scores(
-    scores: NDArray[np.float64], ends: NDArray[np.int64], bounds: NDArray[np.float64], entries: NDArray[np.float64]
-) -> None:
-    """Copy the scores of tables, which follow those of the bounds. A rephrasing gains no more than is allowed."""
-    first = ends[len(bounds) - 1]
-    for row in range(len(bounds), len(ends)):
-        highest = MAX_REPHRASING_GAIN * bounds[row % len(bounds)]
-        for i in range(ends[row - 1], ends[row]):
-            entries[i - first] = min(scores[i], highest)
+    scores: NDArray[np.float64], ends: NDArray[np.int64], numbers: NDArray[np.int64], size: int,
+    bounds: NDArray[np.float64], starts: Matrix[np.int64], entries: NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the bounds of terms, whose scores come first, and append the tables of each segment after `size` entries.
+
+    ends: of the scores of each. numbers: the terms. A rephrasing gains no more than is allowed.
+    """
+    count, begin = len(numbers), ZERO
+    first = ends[count - 1]
+    for row in range(len(ends)):
+        number = numbers[row % count]
+        if row < count:
+            bounds[number] = scores[begin]
+            for i in range(begin, ends[row]):
+                bounds[number] = max(bounds[number], scores[i])
+        else:
+            starts[row // count - 1, number] = size + begin - first
+            for i in range(begin, ends[row]):
+                entries[size + i - first] = min(scores[i], MAX_REPHRASING_GAIN * bounds[number])
+        begin = ends[row]
