@@ -9,7 +9,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.types import VectorPart, Vectors
 from askalike.index import writing
 from askalike.index.vectors import codes as codes_module
-from askalike.index.vectors.codes import BLOCK, GROUP, multiply_codes, pack_levels
+from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.native import simd
@@ -99,12 +99,13 @@ def test_products_are_those_of_whole_numbers(monkeypatch, tmp_path, features):
         multiply_codes(len(query) // GROUP, words, query, products)
 
     generator = np.random.default_rng(3)
-    levels = generator.integers(0, 4, (BLOCK, 7 * GROUP), np.uint8)
-    query = generator.integers(-codes_module.MAX_STEP, codes_module.MAX_STEP + 1, 7 * GROUP).astype(np.int8)
-    levels[0], query[:4] = 3, codes_module.MAX_STEP
-    products = np.empty(BLOCK, np.int32)
-    multiply(pack_levels(levels), query, products)
-    assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
+    for numbers in (7 * GROUP, 40 * GROUP):
+        levels = generator.integers(0, 4, (BLOCK, numbers), np.uint8)
+        query = generator.integers(-MAX_STEP, MAX_STEP + 1, numbers).astype(np.int8)
+        levels[0], query[: numbers // 2] = 3, MAX_STEP
+        products = np.empty(BLOCK, np.int32)
+        multiply(pack_levels(levels), query, products)
+        assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")

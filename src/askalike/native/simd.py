@@ -12,7 +12,10 @@ LANES = 16
 BYTE, INT, LONG, FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 BYTES, INTS, FLOATS = (ir.VectorType(kind, LANES) for kind in (BYTE, INT, FLOAT))
 EIGHT = LANES // 2
-PAIRS = ir.VectorType(ir.IntType(16), LANES)
+EIGHT_INTS, EIGHT_FOURS, PAIRS = (
+    ir.VectorType(*own) for own in ((INT, EIGHT), (BYTE, 4 * EIGHT), (ir.IntType(16), LANES))
+)
+NO_PAIRS = ir.Constant(PAIRS, [0] * LANES)
 MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
@@ -53,12 +56,12 @@ class SimdBuilder:
         """Prefetch an address into the processor's cache; it may be an invalid address."""
         call_prefetch(self.builder, address)
 
-    def spread(self, number: Any) -> Any:
+    def spread(self, number: Any, lanes: int = LANES) -> Any:
         """Return a vector with a number in all lanes."""
-        kind = ir.VectorType(number.type, LANES)
+        kind = ir.VectorType(number.type, lanes)
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.builder.insert_element(nothing, number, INT(0))
-        return self.builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
+        return self.builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(INT, lanes), [0] * lanes))
 
     def fill(self, number: float) -> Any:
         """Return a vector with a constant in all lanes."""
@@ -72,36 +75,56 @@ class SimdBuilder:
         """Return total + left x right for vectors, rounded once."""
         return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
 
-    def add_byte_products(self, sums: Any, unsigned: Any, signed: Any, *, small: bool = False) -> Any:
-        """Return INTS with the sum of the products of four bytes added to each lane, by the processor's best way.
-
-        small: whether the sum of two products fits into 16 bits, which is faster with AVX2.
-        """
+    def add_byte_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
+        """Return INTS with the sum of the products of four bytes added to each lane, by the processor's best way."""
         if has_byte_products():
             return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
         if has_feature("avx2"):
-            return self.builder.add(sums, self._multiply_halves(unsigned, signed, small))
+            return self.builder.add(sums, self._multiply_halves(unsigned, signed))
         for byte in range(4):
             left = self.builder.and_(self.builder.lshr(unsigned, self.spread(INT(8 * byte))), self.spread(INT(0xFF)))
             right = self.builder.ashr(self.builder.shl(signed, self.spread(INT(24 - 8 * byte))), self.spread(INT(24)))
             sums = self.builder.add(sums, self.builder.mul(left, right))
         return sums
 
-    def _multiply_halves(self, unsigned: Any, signed: Any, small: bool) -> Any:
+    def add_pair_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
+        """Return PAIRS with the sum of the products of two bytes added to each lane, all of which fit into 16 bits.
+
+        unsigned, signed: eight lanes of four bytes. unsigned: of at most 127.
+        """
+        to, (left, right) = self.builder, (self.builder.bitcast(fours, EIGHT_FOURS) for fours in (unsigned, signed))
+        if has_feature("avx2"):
+            return to.add(sums, self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right))
+        left, right = (to.bitcast(fours, PAIRS) for fours in (left, right))
+        for factors in self._split_pairs(left, right):
+            sums = to.add(sums, to.mul(*factors))
+        return sums
+
+    def add_pairs(self, pairs: Any) -> Any:
+        """Return the sums of two adjacent lanes of PAIRS each, in 32 bits."""
+        both, shift = self.builder.bitcast(pairs, EIGHT_INTS), self.spread(INT(16), EIGHT)
+        first = self.builder.ashr(self.builder.shl(both, shift), shift)
+        return self.builder.add(first, self.builder.ashr(both, shift))
+
+    def _split_pairs(self, unsigned: Any, signed: Any) -> list[tuple[Any, Any]]:
+        """Return the factors of the products of the first and of the second byte of each lane, in 16 bits."""
+        to = self.builder
+        shift, low = (ir.Constant(PAIRS, [number] * LANES) for number in (8, 0xFF))
+        return [
+            (to.and_(unsigned, low), to.ashr(to.shl(signed, shift), shift)),
+            (to.lshr(unsigned, shift), to.ashr(signed, shift)),
+        ]
+
+    def _multiply_halves(self, unsigned: Any, signed: Any) -> Any:
         """Return the sums of four byte products, eight lanes at a time, by AVX2's sums of two products."""
-        to, halves, eight = self.builder, [], ir.VectorType(INT, EIGHT)
-        ones, shift, low = (ir.Constant(PAIRS, [number] * LANES) for number in (1, 8, 0xFF))
+        to, halves = self.builder, []
         for first in (0, EIGHT):
-            places = ir.Constant(eight, list(range(first, first + EIGHT)))
-            kind = ir.VectorType(BYTE, 4 * EIGHT) if small else PAIRS
-            left, right = (to.bitcast(to.shuffle_vector(fours, fours, places), kind) for fours in (unsigned, signed))
-            if small:
-                pairs = self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
-                halves.append(self.call("llvm.x86.avx2.pmadd.wd", eight, pairs, ones))
-                continue
-            factors = [(to.and_(left, low), to.ashr(to.shl(right, shift), shift))]
-            factors += [(to.lshr(left, shift), to.ashr(right, shift))]
-            halves.append(to.add(*(self.call("llvm.x86.avx2.pmadd.wd", eight, *pair) for pair in factors)))
+            places = ir.Constant(EIGHT_INTS, list(range(first, first + EIGHT)))
+            pairs = [to.bitcast(to.shuffle_vector(fours, fours, places), PAIRS) for fours in (unsigned, signed)]
+            products = [
+                self.call("llvm.x86.avx2.pmadd.wd", EIGHT_INTS, *factors) for factors in self._split_pairs(*pairs)
+            ]
+            halves.append(to.add(*products))
         return to.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
 
     def for_count(self, count: Any, write: Callable[[int], None]) -> None:

@@ -3,16 +3,11 @@
 A random rotation makes the rounding errors of two bits symmetric, so that they nearly cancel out over many numbers
 (RaBitQ, Gao and Long 2024). A search reads the codes of all rows; a sketch (sketch.py) then bounds the scores of the
 few that may be among the best. Codes are in a separate file and can be rebuilt from the rows.
-
-Sixteen numbers of a row are one 32-bit word, two bits each: number 4s + b is in byte b, shifted left by 2s bits. So the
-masked bytes of a word are four consecutive numbers, times 4 to the power of s. The products with a query are written in
-LLVM IR because numba has no instruction for products of bytes: for a million rows of 256 numbers this takes 2.9 ms,
-popcounts of bit planes in numba 8.1 ms, plain loops in numba 44 ms (medians in turns, an EPYC with AVX-512).
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,29 +15,16 @@ from numpy.typing import NDArray
 from askalike.core.files import replace_file
 from askalike.index.files import create_arrays, open_arrays, release_pages
 from askalike.index.rows import Array
+from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.native.compiled import Matrix, compiled, inlined, prechecked
-from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory, mark_reaching, trailing_zeros
-from askalike.native.simd import INT, INTS, LANES, LONG, VECTOR_BYTES, SimdBuilder
+from askalike.native.llvm import mark_reaching, trailing_zeros
 
-BLOCK = MASK_SIZE
-"""Rows per block; their sums fit into the processor's registers."""
-GROUP = 16
-"""Numbers of a row per word."""
-VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
-BLOCK_BYTES = BLOCK * BYTES_PER_WORD
-AHEAD = 32 * BLOCK_BYTES
-"""Prefetch distance in words."""
-BYTE_MASK = 0x03030303
-SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
-"""(4, 4): the bit offset of number (s, b) of a group."""
 CODES_FILE = "codes-4.safetensors"
 """The 4 is the version of the format. Segments without codes of this version get them at the next commit."""
 MIN_CODED_ROWS = 16_384
 """Minimum number of rows of a segment with codes: for fewer, the sketch is as fast."""
 MIN_CODED_DIM = 64
-MAX_STEP = 63
-"""Largest integer of a quantised query: the sum of two products with a byte of codes fits into 16 bits."""
 MAX_ERROR = 3.0
 """The bound of a score's error in standard deviations: one error in 740 is larger."""
 CHUNK_ROWS = 1 << 14
@@ -57,48 +39,6 @@ UNUSED = np.float32(1e-6)
 """Share of a query's length below which its part along a field's axes is a rounding error."""
 
 Floats = NDArray[np.float32]
-
-
-def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return numbers from 0 to 3, (blocks · BLOCK, groups · GROUP), as words: (blocks · groups, BLOCK)."""
-    rows, columns = levels.shape
-    parts = levels.reshape(rows, columns // GROUP, FOURS, 4).astype(np.uint32) << SHIFTS
-    words = np.bitwise_or.reduce(parts, axis=(2, 3))
-    blocks = words.reshape(-1, BLOCK, columns // GROUP).transpose(0, 2, 1)
-    return np.ascontiguousarray(blocks).reshape(-1, BLOCK)
-
-
-def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
-    """Emit code for the dot product of a query with each row of a block."""
-    to = SimdBuilder(builder)
-    zeros = to.spread(INT(0))
-
-    def add_group(group: Any, sums: Any) -> Any:
-        begin, first = builder.mul(group, LONG(BLOCK_BYTES)), builder.mul(group, LONG(GROUP))
-        places = [builder.add(begin, LONG(vector * VECTOR_BYTES)) for vector in range(VECTORS)]
-        read = [to.load(INTS, to.at(words, 0, place)) for place in places]
-        for place in places:
-            to.prefetch(to.at(words, 0, builder.add(place, LONG(AHEAD))))
-        later = []
-        for four in range(FOURS):
-            numbers = to.spread(to.load(INT, to.at(query, 0, builder.add(first, LONG(4 * four)))))
-            mask = to.spread(INT(BYTE_MASK << 2 * four))
-            later += [
-                to.add_byte_products(total, builder.and_(own, mask), numbers, small=True)
-                for own, total in zip(read, sums[four * VECTORS :], strict=False)
-            ]
-        return later
-
-    sums = to.repeat(groups, [zeros] * FOURS * VECTORS, add_group)
-    for vector in range(VECTORS):
-        total = zeros
-        for four, scaled in enumerate(sums[vector::VECTORS]):
-            total = builder.add(total, builder.ashr(scaled, to.spread(INT(2 * four))))
-        to.store(total, to.at(products, 0, vector * VECTOR_BYTES))
-
-
-multiply_codes = LLVMFunction(_write_products)
-"""multiply_codes(groups, words, query, products): arrays that begin with the block, the query and the output."""
 
 
 class ScoreEstimates(NamedTuple):
@@ -221,29 +161,29 @@ def _bound_scores(
         # All queries read a block of codes while it is in the cache.
         start = block * BLOCK
         for q in range(len(rows)):
-            for i in range(BLOCK):
-                rows[q, start + i], spreads[i] = offsets[q], np.float32(0)
-            is_first = True
+            bounds, is_first = rows[q, start : start + BLOCK], True
             for field in range(fields):
                 at = q * fields + field
                 step, offset, length = terms[0, at], terms[1, at], terms[2, at]
                 if length == 0:
                     continue
                 multiply_codes(groups, codes.words[(field * len(live) + block) * groups :], numbers[at], products)
-                for i in range(BLOCK):
-                    rows[q, start + i] += codes.factors[field, start + i] * (step * np.float32(products[i]) + offset)
+                factors = codes.factors[field, start : start + BLOCK]
+                errors = codes.errors[field, start : start + BLOCK]
                 if is_first:
                     for i in range(BLOCK):
-                        spreads[i] = length * codes.errors[field, start + i]
+                        bounds[i] = offsets[q] + factors[i] * (step * np.float32(products[i]) + offset)
+                        spreads[i] = length * errors[i]
                 else:  # the errors of different axes are independent
                     for i in range(BLOCK):
-                        error = length * codes.errors[field, start + i]
+                        bounds[i] += factors[i] * (step * np.float32(products[i]) + offset)
+                        error = length * errors[i]
                         spreads[i] = np.sqrt(spreads[i] * spreads[i] + error * error)
                 is_first = False
             highest = REMOVED
             for i in range(BLOCK):
-                rows[q, start + i] += spreads[i]
-                highest = max(highest, rows[q, start + i])
+                bounds[i] = offsets[q] if is_first else bounds[i] + spreads[i]
+                highest = max(highest, bounds[i])
             if live[block] != ALL_LIVE:
                 highest = REMOVED
                 for i in range(BLOCK):
