@@ -193,9 +193,14 @@ class NgramLookup:
         """Return the concatenated rows of all texts, and the start of each text's (one offset more than texts)."""
         with self._lock:
             cache, tokens, skipped = self._read(texts)
-            kept = ~skipped
-            ends = np.concatenate(([0], np.cumsum(kept)))[tokens.ends]
-            return self._find_rows(cache, tokens.numbers[kept], ends)
+            counts, row_ends, word_ends = self.row_counts, cache.row_ends.values, cache.word_ends.values
+            rows = np.empty(_count_rows(tokens.numbers, row_ends, word_ends), np.int32)
+            offsets = np.empty(len(tokens.ends), np.int64)
+            _make_rows(
+                tokens.numbers, tokens.ends, skipped, row_ends, cache.rows.values, word_ends, cache.words.values,
+                counts.words > 0, counts.subwords + counts.words, counts.bigrams, rows, offsets,
+            )  # fmt: skip
+            return rows[: offsets[-1]], offsets
 
     def look_up_words(self, texts: Sequence[str]) -> KnownWords:
         """Return the distinct words of texts, each with the rows that it has as a separate text.
@@ -221,18 +226,6 @@ class NgramLookup:
         if self._skips_function_words:
             _mark_function_words(tokens.numbers, tokens.ends, cache.function_languages.values, skipped)
         return cache, tokens, skipped
-
-    def _find_rows(
-        self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        counts, row_ends, word_ends = self.row_counts, cache.row_ends.values, cache.word_ends.values
-        rows = np.empty(_count_rows(tokens, row_ends, word_ends), np.int32)
-        offsets = np.empty(len(ends), np.int64)
-        _make_rows(
-            tokens, ends, row_ends, cache.rows.values, word_ends, cache.words.values, counts.words > 0,
-            counts.subwords + counts.words, counts.bigrams, rows, offsets,
-        )  # fmt: skip
-        return rows[: offsets[-1]], offsets
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for pickling, without the cached words."""
@@ -321,19 +314,22 @@ def _count_rows(tokens: NDArray[np.int64], row_ends: NDArray[np.int64], word_end
 
 @compiled()
 def _make_rows(
-    tokens: NDArray[np.int64], ends: NDArray[np.int64], row_ends: NDArray[np.int64], token_rows: NDArray[np.int32],
-    word_ends: NDArray[np.int64], words: NDArray[np.uint64], has_words: bool, first_pair: int, n_bigrams: int,
-    rows: NDArray[np.int32], offsets: NDArray[np.int64],
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], skipped: NDArray[np.bool_], row_ends: NDArray[np.int64],
+    token_rows: NDArray[np.int32], word_ends: NDArray[np.int64], words: NDArray[np.uint64], has_words: bool,
+    first_pair: int, n_bigrams: int, rows: NDArray[np.int32], offsets: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write the concatenated rows of all texts, and the start of each text's rows.
 
-    token_rows, words: see _NgramCache. has_words: whether words have rows. first_pair: the first row of pairs.
+    skipped: the tokens without rows. token_rows, words: see _NgramCache. has_words: whether words have rows.
+    first_pair: the first row of pairs.
     """
     n = 0
     offsets[0] = 0
     for text in range(len(ends) - 1):
         last = np.uint64(0)
         for i in range(ends[text], ends[text + 1]):
+            if skipped[i]:
+                continue
             row, end = row_ends[tokens[i]], row_ends[tokens[i] + 1]
             first_word, last_word = word_ends[tokens[i]], word_ends[tokens[i] + 1]
             while row < end - has_words * (last_word - first_word):
