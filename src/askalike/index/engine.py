@@ -160,8 +160,13 @@ class VectorsSearcher(TitlesSearcher, Protocol):
     def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing. A query of zeros finds nothing."""
 
-    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
+    def score(
+        self, queries: VectorQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> list[Floats]:
+        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero.
+
+        known: retrieved ones, which need not be scored again.
+        """
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
         """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""

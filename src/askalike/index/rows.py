@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Floats, TopDocs
 from askalike.native.compiled import compiled, inlined
 
 Array = NDArray[Any]
@@ -180,22 +179,6 @@ def find_positions(docids: Array, wanted: Array) -> Array:
     at: Array = order[np.minimum(docids.searchsorted(wanted, sorter=order), len(docids) - 1)]
     at[docids[at] != wanted] = -1
     return at
-
-
-def score_missing(
-    known: Sequence[TopDocs] | None, docids: Sequence[Array], score: Callable[[Sequence[Array]], Sequence[Floats]]
-) -> list[Floats]:
-    """Return the score of each query's documents; those that are known already are not scored with `score` again."""
-    if known is None:
-        return list(score(docids))
-    places = [find_positions(top.docids, wanted) for top, wanted in zip(known, docids, strict=True)]
-    absent = [at < 0 for at in places]
-    missing = [wanted[own] for wanted, own in zip(docids, absent, strict=True)]
-    fresh = score(missing) if any(map(len, missing)) else [np.empty(0)] * len(docids)
-    scores = [np.append(top.scores, np.nan)[at] for top, at in zip(known, places, strict=True)]
-    for own, is_absent, more in zip(scores, absent, fresh, strict=True):
-        own[is_absent] = more
-    return scores
 
 
 @inlined()

@@ -25,7 +25,7 @@ from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
-from askalike.index.rows import Array, DocAttributes, FoundTitles, score_missing
+from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
     MAX_WINDOW,
@@ -42,6 +42,7 @@ from askalike.opensearch.scoring import (
     TermStatistics,
     larger_windows,
     nearly_equal,
+    score_missing,
     sort_hits,
     table_clause,
 )

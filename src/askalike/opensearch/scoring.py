@@ -24,7 +24,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
-from askalike.index.rows import find_distinct
+from askalike.index.rows import Array, find_distinct, find_positions
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import MAX_WINDOW
 from askalike.opensearch.state import IndexState
@@ -57,6 +57,22 @@ int column = place < 0 ? -place - 1 : place;
 int row = (frequency > scores.size() ? scores.size() : frequency) - 1;
 return (double) scores.get(row)[column < lengths.size() ? column : lengths.size() - 1];
 """
+
+
+def score_missing(
+    known: Sequence[TopDocs] | None, docids: Sequence[Array], score: Callable[[Sequence[Array]], Sequence[Floats]]
+) -> list[Floats]:
+    """Return the score of each query's documents; those that are known already are not scored with `score` again."""
+    if known is None:
+        return list(score(docids))
+    places = [find_positions(top.docids, wanted) for top, wanted in zip(known, docids, strict=True)]
+    absent = [at < 0 for at in places]
+    missing = [wanted[own] for wanted, own in zip(docids, absent, strict=True)]
+    fresh = score(missing) if any(map(len, missing)) else [np.empty(0)] * len(docids)
+    scores = [np.append(top.scores, np.nan)[at] for top, at in zip(known, places, strict=True)]
+    for own, is_absent, more in zip(scores, absent, fresh, strict=True):
+        own[is_absent] = more
+    return scores
 
 
 def similarity_settings(similarity: TermScorer) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ query. Numbers are rounded as in the local index, so that both give the same sco
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from askalike.opensearch.index import (
     search_titles,
     split_docids,
 )
-from askalike.opensearch.scoring import sort_hits
+from askalike.opensearch.scoring import score_missing, sort_hits
 from askalike.opensearch.state import IndexState
 
 FIELD = "vector"
@@ -127,8 +128,13 @@ class OpenSearchVectorSearcher:
         """See TitlesSearcher."""
         return search_titles(self._cluster, self._index, keys, exclusions)
 
-    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
+    def score(
+        self, queries: VectorQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> list[Floats]:
+        """See VectorsSearcher.score."""
+        return score_missing(known, candidates, partial(self._score, queries))
+
+    def _score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         rows, nonzero = self._join_queries(queries)
         pending = [
             [

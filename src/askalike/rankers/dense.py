@@ -23,7 +23,7 @@ from askalike.core.types import Answer, AnsweredQuestion, Question, TopDocs, Vec
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes, find_positions, score_missing
+from askalike.index.rows import DocAttributes, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
@@ -289,15 +289,15 @@ class DenseSearcher(Searcher):
         encoded, lowest = self._encode(queries), self._lowest
         tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
         if lowest is not None:
-            tops = [TopDocs(top.docids[top.scores >= lowest], top.scores[top.scores >= lowest]) for top in tops]
+            counts = [np.count_nonzero(top.scores >= lowest) for top in tops]
+            tops = [TopDocs(top.docids[:n], top.scores[:n]) for top, n in zip(tops, counts, strict=True)]
         return self._found(queries, [top.docids for top in tops], [top.scores for top in tops], encoded)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
         encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
-        topdocs = known.topdocs if known else None
-        scores = score_missing(topdocs, docids, partial(self._vectors.score, encoded)) if encoded else []
+        scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:

@@ -17,6 +17,7 @@ from askalike.index.files import create_arrays, open_arrays, release_pages
 from askalike.index.rows import Array
 from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
+from askalike.index.vectors.sketch import Sketch, bound, four_products
 from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 from askalike.native.llvm import mark_reaching, trailing_zeros
 
@@ -35,6 +36,14 @@ MIN_LENGTH = np.float32(1e-12)
 ALL_LIVE = np.uint64(2**64 - 1)
 REMOVED = np.float32(-1e30)
 """The score of rows that must not be found; infinity is not allowed with `fastmath`."""
+LOWEST = REMOVED / np.float32(2)
+"""Below the score of any other row."""
+SURPLUS = 2
+"""Ratio of the blocks whose best rows are compared first to the documents requested: their bounds are only likely."""
+DEEPER = 4
+"""Factor by which that number grows if their rows belong to too few documents."""
+TOLERANCE = 1e-5
+"""The relative rounding error of a bound, as of the sum of several parts' bounds."""
 UNUSED = np.float32(1e-6)
 """Share of a query's length below which its part along a field's axes is a rounding error."""
 
@@ -47,16 +56,25 @@ class ScoreEstimates(NamedTuple):
     rows: Floats
     block_max: Floats
 
-    def find_between(self, min_score: float, below: float) -> Array:
-        """Return the rows that may score at least `min_score`, but not `below`, ascending."""
-        least = _round_down(min_score)
-        rows = np.empty(BLOCK * int(np.count_nonzero(self.block_max >= least)), np.int64)
-        return rows[: _find_between(self.rows, self.block_max, least, _round_down(below), rows)]
+    def exclude(self, rows: Array) -> None:
+        """Leave out rows that the query must not find."""
+        self.rows[rows] = REMOVED
 
+    def select_rows(self, sketch: Sketch, docids: Array, query: Floats, k: int, min_score: float) -> Array:
+        """Return the rows that may be the best ones of the k best documents and score `min_score`, ascending.
 
-def _round_down(score: float) -> float:
-    """Return the next smaller float32, since a bound that was rounded down must not lose a row at the limit itself."""
-    return float(np.nextafter(np.float32(max(score, float(REMOVED) / 2)), REMOVED))
+        The best rows of different blocks are of different documents, except for rephrasings. So a few more blocks than
+        documents have k good ones. docids: of the segment's rows.
+        """
+        rows, best = np.empty(len(self.rows), np.int64), np.empty(min(k, len(docids)), np.float32)
+        columns = sketch.values, sketch.scales, sketch.errors, docids, query, float(np.linalg.norm(query))
+        blocks, count = SURPLUS * k, -1
+        while count < 0:
+            is_part = min_score <= LOWEST and blocks < len(self.block_max)
+            first = np.partition(self.block_max, -blocks)[-blocks] if is_part else REMOVED
+            count = _select_rows(self, *columns, float(first), min_score, best, rows)
+            blocks *= DEEPER
+        return rows[:count]
 
 
 class Codes(NamedTuple):
@@ -194,18 +212,80 @@ def _bound_scores(
             block_max[q, block] = highest
 
 
-@compiled()
-def _find_between(scores: Floats, block_max: Floats, min_score: float, below: float, rows: NDArray[np.int64]) -> int:
-    """Write the rows that score at least `min_score`, but not `below`, ascending; return their number."""
-    count, least = 0, np.float32(min_score)
-    for block in range(len(block_max)):
-        if block_max[block] >= least:
-            reaching = mark_reaching(scores, block * BLOCK, least)
+@compiled(fastmath=True)
+def _select_rows(
+    estimates: ScoreEstimates, values: Matrix[np.int8], scales: Floats, errors: Floats, docids: NDArray[np.int64],
+    query: Floats, length: float, first: float, min_score: float, best: Floats, rows: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the rows that may be the best ones of the k best documents, and score `min_score`; return their number.
+
+    Rows whose estimates reach `first` are those of k documents, whose lowest possible scores limit the others'. The
+    result is −1 if they are of fewer documents. first, min_score: at most LOWEST for all. best: working memory, (k).
+    """
+    least, limit, size = max(np.float32(min_score), LOWEST), max(np.float32(first), LOWEST), 0
+    if least == LOWEST:
+        count, docid, low = _find_reaching(estimates, limit, rows), np.int64(-1), LOWEST
+        for i in range(0, count, 4):
+            for n, dot in enumerate(four_products(values, scales, errors, rows, count, i, query)):
+                if i + n < count:
+                    row = rows[i + n]
+                    if docids[row] != docid:
+                        size = _keep_highest(best, size, low)
+                        docid, low = docids[row], LOWEST
+                    low = max(low, bound(dot, scales[row], np.float32(length) * errors[row])[0])
+        size = _keep_highest(best, size, low)
+        if size == len(best) and size:
+            least = best[0] - np.float32(TOLERANCE) * max(np.float32(1), abs(best[0]))
+        elif limit > LOWEST:
+            return -1
+    found, count = _find_reaching(estimates, least, rows), 0
+    for i in range(0, found, 4):
+        for n, dot in enumerate(four_products(values, scales, errors, rows, found, i, query)):
+            if i + n < found:
+                row = rows[i + n]
+                rows[count] = row
+                count += int(bound(dot, scales[row], np.float32(length) * errors[row])[1] >= least)
+    return count
+
+
+@inlined()
+def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: NDArray[np.int64]) -> int:
+    """Write the rows whose estimates are at least `least`, ascending; return their number."""
+    count = 0
+    for block in range(len(estimates.block_max)):
+        if estimates.block_max[block] >= least:
+            reaching = mark_reaching(estimates.rows, block * BLOCK, least)
             while reaching:
                 rows[count] = block * BLOCK + trailing_zeros(reaching)
-                count += scores[rows[count]] < below
+                count += 1
                 reaching &= reaching - BIT
     return count
+
+
+@inlined()
+def _keep_highest(heap: Floats, size: int, value: np.float32) -> int:
+    """Add a value above LOWEST to a heap, the lowest value of which comes first and leaves it when it is full.
+
+    Return the number of values in the heap.
+    """
+    if value <= LOWEST or (size == len(heap) and value <= heap[0]):
+        return size
+    if size < len(heap):
+        place = size
+        while place and heap[(place - 1) // 2] > value:
+            heap[place] = heap[(place - 1) // 2]
+            place = (place - 1) // 2
+        heap[place] = value
+        return size + 1
+    place, below = 0, 1
+    while below < size:
+        below += int(below + 1 < size and heap[below + 1] < heap[below])
+        if heap[below] >= value:
+            break
+        heap[place] = heap[below]
+        place, below = below, 2 * below + 1
+    heap[place] = value
+    return size
 
 
 def build_codes(

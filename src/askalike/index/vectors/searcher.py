@@ -1,10 +1,10 @@
 """Segments of vectors, in memory-mapped files, and the search in a fixed set of them.
 
-Rows are scored by descending bounds, until no other may be among the k best. `ScannedRows` reads a sketch, one byte per
-number, and leaves out only rows that cannot be among them. `CodedRows` reads codes of two bits per number first, whose
-bounds hold with high probability. Rows are scored exactly, in double precision and in a fixed order of addition. So the
-result is exact, and the same for any batch, any k and any layout of segments, except for rare misses in large segments
-(codes.py).
+Only rows that may be among the k best are scored, by the bounds of all scores. `ScannedRows` reads a sketch, one byte
+per number, which leaves out only rows that cannot be among them. `CodedRows` reads codes of two bits per number first,
+whose bounds hold with high probability. Rows are scored exactly, in double precision and in a fixed order of addition.
+So the result is exact, and the same for any batch, any k and any layout of segments, except for rare misses in large
+segments (codes.py).
 """
 
 import json
@@ -23,7 +23,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.types import Floats, TopDocs, Vectors
 from askalike.index.files import open_arrays, write_arrays
 from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
-from askalike.index.vectors.codes import Codes, ScoreEstimates
+from askalike.index.vectors.codes import TOLERANCE, Codes, ScoreEstimates
 from askalike.index.vectors.parts import (
     DensePart,
     PartSchema,
@@ -37,14 +37,8 @@ from askalike.index.vectors.sketch import Sketch
 SCHEMA_FILE = "parts.json"
 MAX_BOUNDS = 1 << 22
 """Maximum number of bounds in memory for all queries of a batch: 32 MiB."""
-TOLERANCE = 1e-5
-"""The relative rounding error of the sum of several parts' bounds."""
 MIN_FINITE = float(np.finfo(np.float32).min)
 """Not above the bound of any row that may be found; the others have a bound of −∞."""
-SURPLUS = 2
-"""Ratio of the rows scored first to the rows requested, where their bounds are only likely ones."""
-DEEPER = 4
-"""Factor by which that number grows if the rows belong to too few documents."""
 NO_DOCS = TopDocs(np.empty(0, np.int64), np.empty(0))
 
 
@@ -97,12 +91,9 @@ class VectorSegment(LiveRows):
         return self.codes.mark_live(self.mask_allowed(None), len(self.docids)) if self.codes else np.empty(0, np.uint64)
 
     @cached_property
-    def rows_per_docid(self) -> float:
-        """The number of rows per docid with a live row."""
-        if not self.has_rephrasings:
-            return len(self.docids) / max(1, len(self.docids) - len(self.deleted))
-        live_docids = int(np.count_nonzero(np.diff(self.docids[self.live_mask], prepend=-1)))
-        return len(self.docids) / max(1, live_docids)
+    def first_rows(self) -> Array:
+        """The first row of each docid."""
+        return np.flatnonzero(np.diff(self.docids, prepend=-1))
 
     def excluded_rows(self, docid: int, phrasing: int) -> Array:
         """Return the rows of a docid, or those of one of its phrasings (−1 for all)."""
@@ -153,15 +144,12 @@ class VectorQueries:
 
 
 class Candidates(Protocol):
-    """The rows of a segment that some queries may find, by upper bounds of their scores; −∞ for any other row."""
+    """The rows of a segment that some queries may find, by bounds of their scores."""
 
     segment: VectorSegment
 
-    def nth_bound(self, q: int, documents: int) -> float:
-        """Return a bound that the rows of about this number of documents reach; MIN_FINITE if there are fewer."""
-
-    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
-        """Return the rows whose bounds are at least `bound`, but not `below`, and that may score `min_score`."""
+    def select_rows(self, q: int, k: int, min_score: float) -> Array:
+        """Return the rows that may be the best ones of the k best documents of a query, and score `min_score`."""
 
 
 class ScannedRows(Candidates):
@@ -171,49 +159,41 @@ class ScannedRows(Candidates):
         self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Mapping[int, Array]
     ) -> None:
         """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: rows by query."""
-        columns = []
-        for part, values, schema in zip(segment.parts, queries, segment.schemas, strict=True):
-            low, high = part.score_bounds(values)
-            columns.append(high if schema.weight == 1 else schema.weight * (high if schema.weight > 0 else low))
-        bounds = sum(columns[1:], columns[0])
-        if len(mask):
-            bounds[:, ~mask] = -np.inf
-        for q, rows in excluded.items():
-            bounds[q, rows] = -np.inf
-        self.segment, self._bounds = segment, bounds
+        bounds = [part.score_bounds(values) for part, values in zip(segment.parts, queries, strict=True)]
+        weighted = [
+            own if schema.weight == 1 else [schema.weight * side for side in (own if schema.weight > 0 else own[::-1])]
+            for own, schema in zip(bounds, segment.schemas, strict=True)
+        ]
+        self.segment, self._bounds = segment, [sum(sides[1:], sides[0]) for sides in zip(*weighted, strict=True)]
+        for side in self._bounds:
+            if len(mask):
+                side[:, ~mask] = -np.inf
+            for q, rows in excluded.items():
+                side[q, rows] = -np.inf
 
-    def nth_bound(self, q: int, documents: int) -> float:
-        return _nth_highest(self._bounds[q], int(documents * self.segment.rows_per_docid))
-
-    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
-        bounds = self._bounds[q]
-        return np.flatnonzero((bounds >= bound) & (bounds < below))
+    def select_rows(self, q: int, k: int, min_score: float) -> Array:
+        low, high = (side[q] for side in self._bounds)
+        if min_score == MIN_FINITE:
+            if self.segment.has_rephrasings:
+                low = np.maximum.reduceat(low, self.segment.first_rows)
+            min_score = _tolerate(float(np.partition(low, -k)[-k])) if k <= len(low) else MIN_FINITE
+        return np.flatnonzero(high >= min_score)
 
 
 class CodedRows(Candidates):
-    """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
+    """The likely bounds of all rows of a segment; a sketch bounds the scores of the few that these leave."""
 
     def __init__(
-        self, segment: VectorSegment, scores: Sequence[ScoreEstimates], sketch: Sketch, queries: Array,
+        self, segment: VectorSegment, estimates: Sequence[ScoreEstimates], sketch: Sketch, queries: Array,
         excluded: Mapping[int, Array],
     ) -> None:  # fmt: skip
-        """scores, queries: each query's likely scores and vector. excluded: the rows that a query must not find."""
-        self.segment, self._scores, self._sketch = segment, scores, sketch
-        self._queries, self._excluded = queries, excluded
+        """estimates, queries: each query's bounds and vector. excluded: the rows that a query must not find."""
+        self.segment, self._estimates, self._sketch, self._queries = segment, estimates, sketch, queries
+        for q, rows in excluded.items():
+            estimates[q].exclude(rows)
 
-    def nth_bound(self, q: int, documents: int) -> float:
-        """See Candidates. The best rows of different blocks are of different documents, except for rephrasings.
-
-        Enough rows are scored that the k-th of their scores is near the k-th of all, and few other rows reach it.
-        """
-        rows = int(documents * self.segment.rows_per_docid) + len(self._excluded.get(q, ()))
-        return _nth_highest(self._scores[q].block_max, SURPLUS * rows)
-
-    def find_between(self, q: int, bound: float, below: float, min_score: float) -> Array:
-        rows = self._scores[q].find_between(bound, below)
-        if q in self._excluded:
-            rows = rows[~np.isin(rows, self._excluded[q])]
-        return self._sketch.select_rows(rows, self._queries[q], min_score) if min_score > MIN_FINITE else rows
+    def select_rows(self, q: int, k: int, min_score: float) -> Array:
+        return self._estimates[q].select_rows(self._sketch, self.segment.docids, self._queries[q], k, min_score)
 
 
 class VectorSearcher:
@@ -240,8 +220,13 @@ class VectorSearcher:
             top_docs += [self._search_one(queries, q, q - start, k, candidates) for q in range(count)[batch]]
         return top_docs
 
-    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
+    def score(
+        self, queries: VectorQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> list[Floats]:
+        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero.
+
+        known: not used, as to look for a document among them takes longer than to score it.
+        """
         self._check_schemas(queries)
         scores = []
         for q, docids in enumerate(candidates):
@@ -277,24 +262,17 @@ class VectorSearcher:
     def _search_one(
         self, queries: VectorQueries, q: int, place: int, k: int, candidates: Sequence[Candidates]
     ) -> TopDocs:
-        """Return the k best questions of query q. place: its place in the batch of the candidates.
-
-        The apparently best rows are scored first; then all that may reach the k-th best of these scores.
-        """
+        """Return the k best questions of query q. place: its place in the batch of the candidates."""
         top, min_score = NO_DOCS, MIN_FINITE
         for own in candidates if queries.nonzero[q] else ():
-            below, wanted = np.inf, k
-            while below > min_score:
-                bound = min_score if len(top.docids) == k else own.nth_bound(place, wanted)
-                rows = own.find_between(place, bound, below, min_score)
-                below, wanted = bound, DEEPER * wanted
-                if len(rows):
-                    docids = np.concatenate((top.docids, own.segment.docids[rows]))
-                    scores = np.concatenate((top.scores, own.segment.score_rows(rows, queries.rows, q)))
-                    top = _select_top_docs(docids, scores, k, self._has_rephrasings)
+            rows = own.select_rows(place, k, min_score)
+            if len(rows):
+                docids, scores = own.segment.docids[rows], own.segment.score_rows(rows, queries.rows, q)
+                if len(top.docids):
+                    docids, scores = np.concatenate((top.docids, docids)), np.concatenate((top.scores, scores))
+                top = _select_top_docs(docids, scores, k, self._has_rephrasings)
                 if len(top.docids) == k:
-                    kth = float(top.scores[-1])
-                    min_score = kth - TOLERANCE * max(1.0, abs(kth))
+                    min_score = _tolerate(float(top.scores[-1]))
         return top
 
 
@@ -312,9 +290,9 @@ def _bound_rows(
     return CodedRows(segment, codes.estimate_scores(rows[0], live), part.sketch, rows[0], excluded)
 
 
-def _nth_highest(bounds: Array, n: int) -> float:
-    """Return the n-th highest bound, MIN_FINITE if it is not finite or there are fewer."""
-    return max(float(np.partition(bounds, -n)[-n]), MIN_FINITE) if 0 < n <= len(bounds) else MIN_FINITE
+def _tolerate(score: float) -> float:
+    """Return a score that bounds reach in spite of rounding errors if the row's score reaches this one."""
+    return max(score - TOLERANCE * max(1.0, abs(score)), MIN_FINITE)
 
 
 def _select_top_docs(docids: Array, scores: Floats, k: int, has_rephrasings: bool) -> TopDocs:

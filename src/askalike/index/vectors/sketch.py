@@ -69,11 +69,6 @@ class Sketch:
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
         return -distances - error, np.minimum(error - distances, 0)
 
-    def select_rows(self, rows: Array, query: Floats, min_score: float) -> Array:
-        """Return those of some rows whose dot product with a query may be at least `min_score`."""
-        kept, length = np.empty(len(rows), np.int64), float(np.linalg.norm(query))
-        return kept[: _select_rows(self.values, self.scales, self.errors, rows, query, length, min_score, kept)]
-
     def _dots(self, queries: Floats) -> Floats:
         """Return the dot products with scale · values: float32 (queries, n)."""
         dots = np.empty((len(queries), len(self.values)), np.float32)
@@ -108,7 +103,8 @@ def _eight_products(
 
 
 @inlined(fastmath=True)
-def _bound(dot: np.float32, scale: np.float32, error: np.float32) -> tuple[np.float32, np.float32]:
+def bound(dot: np.float32, scale: np.float32, error: np.float32) -> tuple[np.float32, np.float32]:
+    """Return the lowest and the highest possible score of a row, by the product with its values."""
     return dot * scale - error, dot * scale + error
 
 
@@ -117,7 +113,7 @@ def _write_bounds(
     q: int, i: int, dot: np.float32, scales: Floats, errors: Floats, lengths: Floats, low: Matrix[np.float32],
     high: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    low[q, i], high[q, i] = _bound(dot, scales[i], lengths[q] * errors[i])
+    low[q, i], high[q, i] = bound(dot, scales[i], lengths[q] * errors[i])
 
 
 @compiled(fastmath=True)
@@ -147,34 +143,29 @@ def _bound_products(
                 _write_bounds(q, i, dot, scales, errors, lengths, low, high)
 
 
-@compiled(fastmath=True)
-def _select_rows(
-    values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], query: Floats, length: float,
-    min_score: float, kept: NDArray[np.int64],
-) -> int:  # fmt: skip
-    """Write the rows whose highest possible product reaches `min_score`; return their number."""
-    last, count = len(rows) - 1, 0
-    for i in range(0, len(rows), 4):
-        for n in range(i + AHEAD, min(i + AHEAD + 4, len(rows))):
-            prefetch(scales, rows[n], 0)
-            prefetch(errors, rows[n], 0)
-            for offset in range(0, values.shape[1], CACHE_LINE_BYTES):
-                prefetch(values, rows[n], offset)
-        second, third, fourth = min(i + 1, last), min(i + 2, last), min(i + 3, last)
-        a = b = c = d = np.float32(0)
-        for j in range(len(query)):
-            number = query[j]
-            a += np.float32(values[rows[i], j]) * number
-            b += np.float32(values[rows[second], j]) * number
-            c += np.float32(values[rows[third], j]) * number
-            d += np.float32(values[rows[fourth], j]) * number
-        for n, dot in enumerate((a, b, c, d)):
-            if i + n <= last:
-                row = rows[i + n]
-                kept[count] = row
-                _, high = _bound(dot, scales[row], np.float32(length) * errors[row])
-                count += int(high >= np.float32(min_score))
-    return count
+@inlined(fastmath=True)
+def four_products(
+    values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], count: int, i: int, query: Floats
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
+    """Return the products of four of some rows, from position i on; those after the last are of the last row.
+
+    What later ones need is prefetched. count: of the rows.
+    """
+    for n in range(i + AHEAD, min(i + AHEAD + 4, count)):
+        prefetch(scales, rows[n], 0)
+        prefetch(errors, rows[n], 0)
+        for offset in range(0, values.shape[1], CACHE_LINE_BYTES):
+            prefetch(values, rows[n], offset)
+    last = count - 1
+    first, second, third, fourth = rows[i], rows[min(i + 1, last)], rows[min(i + 2, last)], rows[min(i + 3, last)]
+    a = b = c = d = np.float32(0)
+    for j in range(len(query)):
+        number = query[j]
+        a += np.float32(values[first, j]) * number
+        b += np.float32(values[second, j]) * number
+        c += np.float32(values[third, j]) * number
+        d += np.float32(values[fourth, j]) * number
+    return a, b, c, d
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
