@@ -40,6 +40,10 @@ def test_addresses_that_do_not_exist(service: Service, method: str, path: str, s
     assert detail in answer.json["detail"]
 
 
+def test_a_method_that_an_address_does_not_have_is_answered_with_those_it_has(service: Service) -> None:
+    assert service.send("DELETE", SIMILAR).headers["allow"] == "GET, POST"
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", f"{SIMILAR}?title=card", "/a/riverside", "/nowhere"])
 def test_head_is_get_without_the_body(service: Service, path: str) -> None:
     got, head = service.get(path), service.send("HEAD", path)

@@ -49,13 +49,13 @@ async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
     model, hits = await archive.search(query.to_search_request())
-    telemetry.SEARCH_SECONDS.labels(archive.name).observe(time.perf_counter() - start)
+    telemetry.SEARCH_SECONDS(archive.name).observe(time.perf_counter() - start)
     if not hits:
-        telemetry.ABSTENTIONS.labels(archive.name).inc()
+        telemetry.ABSTENTIONS(archive.name).inc()
         if not Analyzer().analyze(f"{query.title} {query.body}", None):
-            telemetry.ZERO_TOKEN_QUERIES.labels(archive.name).inc()
+            telemetry.ZERO_TOKEN_QUERIES(archive.name).inc()
     elif hits[0].probability is not None:
-        telemetry.TOP_PROBABILITY.labels(archive.name).observe(hits[0].probability)
+        telemetry.TOP_PROBABILITY(archive.name).observe(hits[0].probability)
     if hits and query.count_shown:
         await record_use(archive, "shown")
     return model, hits
@@ -65,7 +65,7 @@ async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
     """Count how similar questions are used, per day and for Prometheus."""
     await archive.note(lambda store: count_use(store, events))
     for event in events:
-        telemetry.USE.labels(archive.name, event).inc()
+        telemetry.USE(archive.name, event).inc()
 
 
 async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
@@ -77,7 +77,7 @@ async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> 
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
     verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.settings.keep_days
     await archive.write(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
-    telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
+    telemetry.FEEDBACK(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)
 

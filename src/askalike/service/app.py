@@ -23,6 +23,7 @@ from askalike.service.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import (
     apache_answer,
     asking,
+    direct,
     discourse,
     embeddings,
     moderation,
@@ -65,6 +66,7 @@ def create_app(
         exception_handlers=dict(ERROR_HANDLERS),
     )
     app.state.service = state
+    app.router.routes.extend(direct.router.routes)
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
     for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, moderation.router):
         app.include_router(router, prefix="/v1/{archive}")  # the busiest first, as routes are tried in order

@@ -2,17 +2,17 @@
 
 Routes declare both by type; the types of authorization are at the end."""
 
-import json
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeVar
+from functools import cached_property
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Path, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel
+from starlette.types import Scope as AsgiScope
 
 from askalike.service.peers import PeerRouter
 from askalike.service.schema import Problem
@@ -74,9 +74,17 @@ class RequestState:
     """The most that its body may have; set before anything reads it."""
 
 
+def find_header(scope: AsgiScope, name: bytes) -> str | None:
+    """Return the value of the first header of that name, in lower case; None if there is none."""
+    for each, value in scope["headers"]:
+        if each == name:
+            return str(value, "latin-1")
+    return None
+
+
 def app_state(request: Request) -> AppState:
     """Return the state of the process that serves a request."""
-    state: AppState = request.app.state.service
+    state: AppState = request.scope["app"].state.service
     return state
 
 
@@ -100,7 +108,6 @@ def caller_id(request: Request) -> str:
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]
 BEARER_SCHEME = HTTPBearer(auto_error=False, description=KEY_DESCRIPTION)
-ModelT = TypeVar("ModelT", bound=BaseModel)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
 
 
@@ -119,7 +126,9 @@ def admit(request: Request, archive: ServedArchive, caller: Caller | None) -> No
     """Record the caller and archive of a request. Raises HTTPException (429) if the caller sends too many."""
     key = caller.key if caller else None
     request_state(request).caller = caller
-    add_log_fields(request, archive=archive.name, **({"key": key.id} if key else {}))
+    add_log_fields(request, archive=archive.name)
+    if key:
+        add_log_fields(request, key=key.id)
     enforce_rate_limit(request, key)
 
 
@@ -184,31 +193,24 @@ class GuardedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle_with_fastapi = super().get_route_handler()
-        guards = [d.call for d in self.dependant.dependencies if isinstance(d.call, Guard)]
 
         async def handle(request: Request) -> Response:
-            if self.max_body_bytes:
-                state = request_state(request)
-                state.max_body_bytes = min(state.max_body_bytes, self.max_body_bytes)
-            for guard in guards:
-                guard.admit(request)
-            return await self.respond(request) or await handle_with_fastapi(request)
+            self.admit(request)
+            return await handle_with_fastapi(request)
 
         return handle
 
-    async def respond(self, request: Request) -> Response | None:
-        """Return the response to an admitted caller; None to let FastAPI find it."""
-        return None
+    def admit(self, request: Request) -> None:
+        """Admit the caller. Raises HTTPException."""
+        if self.max_body_bytes:
+            state = request_state(request)
+            state.max_body_bytes = min(state.max_body_bytes, self.max_body_bytes)
+        for guard in self._guards:
+            guard.admit(request)
 
-    @staticmethod
-    async def read_json(request: Request, model: type[ModelT]) -> ModelT | None:
-        """Return the JSON body of a request; None if it is not valid, which FastAPI then describes."""
-        if request.headers.get("content-type") != "application/json":
-            return None
-        try:
-            return model.model_validate(json.loads(await request.body()))
-        except (ValueError, RecursionError):  # pydantic's errors, too
-            return None
+    @cached_property
+    def _guards(self) -> Sequence[Guard]:
+        return [d.call for d in self.dependant.dependencies if isinstance(d.call, Guard)]
 
 
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
@@ -231,7 +233,7 @@ def open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchiv
 
 def _identify(request: Request, name: str) -> Caller:
     """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    scheme, _, credentials = (find_header(request.scope, b"authorization") or "").partition(" ")
     archive, text = find_archive(request, name), credentials.strip() if scheme.lower() == "bearer" else ""
     key = verify_key(archive.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(archive, key)

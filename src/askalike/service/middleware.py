@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from contextvars import ContextVar
+from functools import lru_cache
 from secrets import token_hex
 
 from fastapi import HTTPException
@@ -17,6 +18,7 @@ from askalike.service.callers import (
     REQUEST_STATE_KEY,
     AppState,
     RequestState,
+    find_header,
     request_state,
 )
 from askalike.service.log import log_event
@@ -64,30 +66,31 @@ class BodyLimitMiddleware:
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
         """Return the status and the reason if the headers already show that the request must be refused; else None."""
-        size = request.headers.get("content-length", "0")
-        if size.isdigit() and int(size) > self._max_bytes:
+        size = find_header(request.scope, b"content-length")
+        if size and size.isdigit() and int(size) > self._max_bytes:
             return _too_long_error(self._max_bytes)
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        chunked = "transfer-encoding" in request.headers
-        if chunked and "content-length" in request.headers:
+        chunked = find_header(request.scope, b"transfer-encoding") is not None
+        if chunked and size is not None:
             return 400, "content-length: sent together with transfer-encoding; send one of them"
-        has_body = chunked or size != "0"
-        is_api = request.url.path.startswith("/v1/")
+        if not chunked and size in (None, "0"):
+            return None
+        media_type = (find_header(request.scope, b"content-type") or "").partition(";")[0].strip().lower()
+        is_api = request.scope["path"].startswith("/v1/")
         accepted = "application/json" if is_api else "application/x-www-form-urlencoded"
-        if has_body and media_type != accepted:
+        if media_type != accepted:
             return 415, f"content-type: {media_type or 'none'} is not accepted; send {accepted}"
         return None
 
     def _limit_receive(self, request: Request, receive: Receive) -> Receive:
         """Return `receive` with the limits, of which a route may have lowered that of the size in the meantime."""
-        state, size = request_state(request), request.headers.get("content-length", "0")
+        state, size = request_state(request), int(find_header(request.scope, b"content-length") or 0)
         n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
 
         async def limited_receive() -> Message:
             nonlocal n_bytes, complete
             if complete:
                 return await receive()
-            if int(size) > state.max_body_bytes:
+            if size > state.max_body_bytes:
                 raise HTTPException(*_too_long_error(state.max_body_bytes))
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
@@ -139,9 +142,9 @@ class LoopbackOnlyMiddleware:
         await self._app(scope, receive, send)
 
     def _find_problem(self, request: Request) -> str:
-        if not is_loopback(_host_name(request)):
+        if not is_loopback(_host_name(find_header(request.scope, b"host") or "")):
             return "host: without keys only localhost is accepted"
-        if names := self._refused_headers.intersection(name for name, _ in request.scope["headers"]):
+        if names := self._refused_headers.intersection(dict(request.scope["headers"])):
             advice = "say that it may with --set public_url"
             return f"{min(names).decode()}: a proxy passes this on, to a service without keys; {advice}"
         return ""
@@ -174,8 +177,9 @@ class ArchiveCORSMiddleware(CORSMiddleware):
         return allowed or super().is_allowed_origin(origin)
 
 
-def _host_name(request: Request) -> str:
-    match = HOST_PATTERN.fullmatch(request.headers.get("host", ""))
+@lru_cache(64)
+def _host_name(header: str) -> str:
+    match = HOST_PATTERN.fullmatch(header)
     return match[1].strip("[]") if match else ""
 
 
@@ -190,8 +194,7 @@ class TracingMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
-        id = request.headers.get(REQUEST_ID_HEADER, "")
+        id = find_header(scope, REQUEST_ID_HEADER.encode()) or ""
         if not REQUEST_ID_PATTERN.fullmatch(id) or KEY_PATTERN.search(id):
             id = token_hex(8)
         state = scope[REQUEST_STATE_KEY] = RequestState(id)
@@ -201,7 +204,7 @@ class TracingMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                names = {name for name, _ in message["headers"]}
+                names = dict(message["headers"])
                 missing = [header for header in DEFAULT_HEADERS if header[0] not in names]
                 message["headers"] = [*message["headers"], *missing, (REQUEST_ID_HEADER.encode(), id.encode())]
             await send(message)
@@ -210,20 +213,17 @@ class TracingMiddleware:
             await self._app(scope, receive, send_with_id)
         finally:
             elapsed_s = time.perf_counter() - start
-            REQUESTS.labels(request.method if request.method in METHODS else "other", status).inc()
-            REQUEST_SECONDS.labels(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
-            texts = (
-                {"query": KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1"))}
-                if self._log_texts
-                else {}
-            )
-            log_event(
-                "request",
-                request_id=id,
-                method=request.method,
-                path=KEY_PATTERN.sub(KEY_PREFIX, scope["path"]),
-                status=status,
-                took_ms=round(1000 * elapsed_s, 2),
-                **texts,
-                **state.log_fields,
-            )
+            method = scope["method"]
+            REQUESTS(method if method in METHODS else "other", status).inc()
+            REQUEST_SECONDS(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
+            path, took_ms = KEY_PATTERN.sub(KEY_PREFIX, scope["path"]), round(1000 * elapsed_s, 2)
+            line: dict[str, object] = {
+                "request_id": id,
+                "method": method,
+                "path": path,
+                "status": status,
+                "took_ms": took_ms,
+            }
+            if self._log_texts:
+                line["query"] = KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1"))
+            log_event("request", **line, **state.log_fields)

@@ -86,7 +86,7 @@ def make_problem(status: int, detail: str, id: str, path: str = "", errors: Sequ
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    headers = dict(error.headers or {})
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     if error.status_code == 405 and (methods := _allowed_methods(request)):
         headers["allow"] = ", ".join(methods)
     return problem_response(request, error.status_code, _explain_http_error(request, error, headers), headers=headers)

@@ -1,5 +1,6 @@
 """The shapes of requests and responses that more than one route or page uses."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, computed_field, model_validator
@@ -144,57 +145,74 @@ class FeedbackRequest(QuestionText):
     )
 
 
-class MatchedWord(BaseModel):
+@dataclass(slots=True)
+class MatchedWord:
     """A word of the question, the fields that it was found in, and its contribution to the score."""
 
     word: str
-    fields: list[str]
+    fields: tuple[str, ...]
     score: float
 
 
-class DuplicateRef(BaseModel):
+@dataclass(slots=True)
+class DuplicateRef:
     """A duplicate that matched; its original is shown instead."""
 
     id: str
     title: str
 
 
-class SimilarQuestion(BaseModel):
+@dataclass(slots=True)
+class SimilarQuestion:
     """A similar question. `probability` is null and `calibrated` is false if the ranker is not calibrated."""
 
     id: str
     title: str
     url: str | None
-    tags: list[str]
+    tags: tuple[str, ...]
     snippet: str
     score: float
     probability: float | None
     calibrated: bool
-    confidence: str = Field(description='for people: "87%", or "uncalibrated"')
-    states: list[State] = Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent")
-    solution: str | None = Field(description="the release or date of the solution, for a solved problem")
-    matched_duplicate: DuplicateRef | None = Field(description="the duplicate that matched; this hit is its original")
-    duplicate_of: str | None = Field(description="the id of its original, if that is not in the archive")
-    similarity: float | None = Field(
-        description="without a calibration: a score from 0 to 1 on the same scale for every query"
-    )
-    matched_words: list[str] = Field(description="the words of the question that were found in it")
-    contributions: list[MatchedWord] | None = Field(description="details of these words, if `explain` is true")
-    fields: dict[str, float] | None = Field(
-        description="the contribution of each field to the score, if `explain` is true; text is title and body"
-    )
+    confidence: Annotated[str, Field(description='for people: "87%", or "uncalibrated"')]
+    states: Annotated[
+        tuple[State, ...],
+        Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent"),
+    ]
+    solution: Annotated[str | None, Field(description="the release or date of the solution, for a solved problem")]
+    matched_duplicate: Annotated[
+        DuplicateRef | None, Field(description="the duplicate that matched; this hit is its original")
+    ]
+    duplicate_of: Annotated[str | None, Field(description="the id of its original, if that is not in the archive")]
+    similarity: Annotated[
+        float | None,
+        Field(description="without a calibration: a score from 0 to 1 on the same scale for every query"),
+    ]
+    matched_words: Annotated[list[str], Field(description="the words of the question that were found in it")]
+    contributions: Annotated[
+        list[MatchedWord] | None, Field(description="details of these words, if `explain` is true")
+    ]
+    fields: Annotated[
+        dict[str, float] | None,
+        Field(description="the contribution of each field to the score, if `explain` is true; text is title and body"),
+    ]
 
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API shows it, with its matched words if `explain` is true."""
-        contributions, fields = None, None
+        contributions: list[MatchedWord] | None = None
+        fields: dict[str, float] | None = None
+        question, duplicate = hit.question, hit.matched_duplicate
         if explain:
             reason = hit.explanation or Explanation(hit.score)
-            listed, fields = reason.contributions, dict(reason.fields)
-            contributions = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in listed]
-        shown = {"url": safe_url(hit.question.url), "confidence": format_confidence(hit.probability)}
-        values = hit.as_dict() | shown | {"matched_words": found_words(hit)}
-        return cls(**values, contributions=contributions, fields=fields)
+            contributions = [MatchedWord(c.word, c.fields, c.score) for c in reason.contributions]
+            fields = dict(reason.fields)
+        return cls(
+            question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
+            hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
+            hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None, hit.duplicate_of,
+            hit.similarity, found_words(hit), contributions, fields,
+        )  # fmt: skip
 
 
 class FieldError(BaseModel):

@@ -99,7 +99,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
                 f"content-length: {len(body)}\r\nconnection: close\r\n{REQUEST_ID_HEADER}: {id}\r\n\r\n"
             )
             self.transport.write(head.encode() + body)
-        REQUESTS.labels("other", 400).inc()
+        REQUESTS("other", 400).inc()
         self.transport.close()
 
     def _address(self) -> str:

@@ -9,6 +9,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from askalike.core.types import DocumentKind
 from askalike.service.actions import MAX_ANSWERS, MAX_LINKS, commit, load_question
 from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
+from askalike.service.routes import direct
+from askalike.service.routes.direct import DirectRoute
 from askalike.service.schema import (
     AnswerFields,
     AnswerRecord,
@@ -77,8 +79,8 @@ async def post_questions(
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
-class _PutQuestionRoute(GuardedRoute):
-    """Reads the JSON of a question itself, as a site may write many a second. FastAPI describes what is not valid."""
+class _PutQuestionRoute(DirectRoute):
+    """A site may write many questions a second."""
 
     async def respond(self, request: Request) -> Response | None:
         archive, question = request_state(request).archive, await self.read_json(request, QuestionFields)
@@ -100,10 +102,11 @@ async def put_question(
     return await commit(archive, request, [question.to_question(id)], response)
 
 
-questions.add_api_route(
+direct.router.add_api_route(
     "/questions/{id:id}",
     put_question,
     methods=["PUT"],
+    tags=["questions"],
     summary="Add or replace a question",
     responses=CREATED_RESPONSES,
     route_class_override=_PutQuestionRoute,
