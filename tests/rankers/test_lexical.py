@@ -289,7 +289,7 @@ def test_terms_of_many_queries_are_those_of_each(fields):
                 one.field_factors or [1.0] * len(found.field_factors)
             )
         collected = TermColumns.of_queries(one_by_one, lambda _: (), len(extractor.fields))
-        names, places = columns.distinct_terms()
-        assert [names[place] for place in places] == collected.names
+        assert columns.terms is not None
+        assert [columns.names[place] for place in columns.terms] == collected.names
         assert columns.counts.tolist() == collected.counts.tolist()
         assert columns.offsets.tolist() == collected.offsets.tolist()

@@ -130,15 +130,22 @@ def separate_ties(run: Run) -> Run:
 
 def _format_hits(queries: Sequence[str], columns: Sequence[Columns], tag: str) -> list[str]:
     """Return the lines of some queries."""
-    for query, (ids, _) in zip(queries, columns, strict=True):
-        if " ".join((query, *ids)).split() != [query, *ids]:
-            raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
+    _check_words(queries, columns)
     scores = iter(_format_numbers(_separate_ties(queries, columns)))
     return [
         f"{query} Q0 {id} {rank} {score} {tag}\n"
         for query, (ids, _) in zip(queries, columns, strict=True)
         for rank, (id, score) in enumerate(zip(ids, scores, strict=False), 1)
     ]
+
+
+def _check_words(queries: Sequence[str], columns: Sequence[Columns]) -> None:
+    """Raise InputError unless each id is one word; usually all are, which is quick to see at once."""
+    words = [*queries, *chain.from_iterable(ids for ids, _ in columns)]
+    if " ".join(words).split() != words:
+        for query, (ids, _) in zip(queries, columns, strict=True):
+            if " ".join((query, *ids)).split() != [query, *ids]:
+                raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
 
 
 def _format_numbers(numbers: NDArray[np.float64]) -> list[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
 from askalike.core.types import Contribution, Explanation, Question, Run
+from askalike.index.rows import find_distinct
 from askalike.rankers._searcher import (
     Docids,
     Explanations,
@@ -173,12 +174,14 @@ def explain_retrieved(
 
 def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
-    ids, columns = view.ids(retrieved.distinct_docids), {}
-    found = [*map(ids.get, np.concatenate([np.empty(0, np.int64), *retrieved.docids]).tolist())]
+    docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
+    distinct = find_distinct(docids)
+    ids = view.ids_of(distinct.tolist())
+    found, lacks_any = list(map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())), None in ids
     ends = accumulate(map(len, retrieved.docids))
     for one, scores, end in zip(retrieved.queries, retrieved.scores, ends, strict=True):
         own = found[end - len(scores) : end]
-        if None in own:
+        if lacks_any:
             scores = scores[[id is not None for id in own]]
         columns[one.id] = [id for id in own if id is not None], scores
     return Run(columns)

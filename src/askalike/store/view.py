@@ -171,15 +171,25 @@ class View:
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each existing docid to its id. The pages of many are mapped into memory, which spares a call for each."""
+        """Map each existing docid to its id."""
         docids = list(docids)
+        return {docid: id for docid, id in zip(docids, self.ids_of(docids), strict=True) if id is not None}
+
+    def ids_of(self, docids: Sequence[int]) -> list[str | None]:
+        """Return the id of each docid, None for one that does not exist.
+
+        The pages of many are mapped into memory, which spares a call for each.
+        """
         if len(docids) >= MAPPED_ROWS:
             self._connection.read(f"PRAGMA mmap_size = {MAPPED_BYTES}")
-        return dict(self._select_pairs("number", "id", docids))
+        sql = f"SELECT json_group_array(q.id) FROM json_each(?) d LEFT JOIN {self.kind} q ON q.number = d.value"
+        return [id for [ids] in self._select_in_chunks(sql, docids) for id in json.loads(ids)]
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each existing id to its docid."""
-        return dict(self._select_pairs("id", "number", ids))
+        sql = f"SELECT json_group_array(id), json_group_array(number) FROM {self.kind} WHERE id {IN_JSON_SQL}"
+        columns = self._select_in_chunks(sql, ids)  # lists of JSON are faster than many rows
+        return {id: docid for own in columns for id, docid in zip(*map(json.loads, own), strict=True)}
 
     def sources(self, ids: Iterable[str]) -> dict[str, str]:
         """Map each id to the name of the source that its question (or answer) came from.
@@ -364,12 +374,6 @@ class View:
         where = " AND ".join([f"{column} {IN_JSON_SQL}", *clauses])
         for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values):
             yield row[0], question_from_row(row)
-
-    def _select_pairs(self, key: str, value: str, keys: Iterable[str | int]) -> Iterator[tuple[Any, Any]]:
-        """Yield two columns of the rows with these keys, each as one list of JSON, which is faster than many rows."""
-        sql = f"SELECT json_group_array({key}), json_group_array({value}) FROM {self.kind} WHERE {key} {IN_JSON_SQL}"
-        for columns in self._select_in_chunks(sql, keys):
-            yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
         wanted = list(keys)

@@ -169,6 +169,8 @@ def _count_non_starters(character: str) -> tuple[int, bool]:
 
 
 def _collapse_lines(text: str) -> str:
+    if "  " not in text and text.isprintable():  # its only white space is single spaces
+        return text.strip()
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
 
 

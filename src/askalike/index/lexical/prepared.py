@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import Floats
 from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries
-from askalike.index.lexical.term_scores import TermScorer, TermScores, integer_scale
+from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
 from askalike.native.compiled import Matrix, compiled, prechecked
@@ -50,15 +50,25 @@ FieldWeights = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedQueries:
-    """Queries whose terms a searcher has looked up; only that searcher can use them."""
+    """Queries whose terms a searcher has looked up; only that searcher can use them.
+
+    numbers: (M), of each term among the known ones.
+    """
 
     queries: Sequence[QueryTerms]
     terms: "TermColumns"
+    known: KnownTerms
+    numbers: Array
     similarity: TermScorer
     fields: FieldWeights
     batch: "PreparedBatch | None"
     """All queries, if they are few enough. Larger numbers are prepared batch by batch during the search, since their
     scores may not fit into memory together."""
+
+    def select(self, rows: range) -> "tuple[TermColumns, Array]":
+        """Return some of the queries, which follow each other, and the numbers of their terms."""
+        first, last = self.terms.offsets[[rows.start, rows.stop]]
+        return self.terms.select(rows), self.numbers[first:last]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,14 +228,14 @@ class TermColumns(Sequence[QueryTerms]):
         """Return a query as its terms, for searchers that read queries one by one."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        own = self.select(slice(row, row + 1))
-        names, places = own.distinct_terms()
-        counted = zip(map(names.__getitem__, places.tolist()), own.counts.astype(int).tolist(), strict=True)
+        own = self.select(range(row, row + 1))
+        places = own.terms.tolist() if own.terms is not None else ()
+        counted = zip(map(self.names.__getitem__, places), own.counts.astype(int).tolist(), strict=True)
         factors = () if own.field_factors is None else tuple(own.field_factors[0].tolist())
         excluded = int(own.excluded_docids[0]), int(own.excluded_phrasings[0])
         return QueryTerms([term for term, n in counted for _ in range(n)], None, *excluded, field_factors=factors)
 
-    def select(self, rows: slice) -> Self:
+    def select(self, rows: range) -> Self:
         """Return some of the queries, which follow each other."""
         first, last = self.offsets[[rows.start, rows.stop]]
         own, of_terms = slice(rows.start, rows.stop), slice(first, last)
@@ -237,14 +247,6 @@ class TermColumns(Sequence[QueryTerms]):
             field_factors=None if self.field_factors is None else self.field_factors[own],
             word_factors=None if self.word_factors is None else self.word_factors[of_terms],
         )  # fmt: skip
-
-    def distinct_terms(self) -> tuple[list[str], Array]:
-        """Return the names that the queries have, and the index of each term in these."""
-        if self.terms is None:
-            return list(self.names), np.arange(len(self.names))
-        used = np.zeros(len(self.names), np.bool_)
-        used[self.terms] = True
-        return list(compress(self.names, used.tolist())), (np.cumsum(used) - 1)[self.terms]
 
 
 @compiled()

@@ -119,8 +119,13 @@ class PostingsSearcher:
         columns = queries
         if not isinstance(columns, TermColumns):
             columns = TermColumns.of_queries(queries, self.complete, len(self._statistics))
-        batch = self._prepare_batch(columns, similarity, fields) if len(queries) <= BATCH_SIZE else None
-        return PreparedQueries(queries, columns, similarity, fields, batch)
+        known, numbers = self._look_up(columns.names)
+        if columns.terms is not None:
+            numbers = numbers[columns.terms]
+        batch = None
+        if len(queries) <= BATCH_SIZE:
+            batch = PreparedBatch.of_terms(columns, self._compute(known, numbers, similarity), numbers, fields)
+        return PreparedQueries(queries, columns, known, numbers, similarity, fields, batch)
 
     def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -182,8 +187,9 @@ class PostingsSearcher:
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
             rows = range(start, min(start + BATCH_SIZE, len(prepared.queries)))
-            own = prepared.terms.select(slice(rows.start, rows.stop))
-            yield rows, self._prepare_batch(own, prepared.similarity, prepared.fields)
+            columns, numbers = prepared.select(rows)
+            scores = self._compute(prepared.known, numbers, prepared.similarity)
+            yield rows, PreparedBatch.of_terms(columns, scores, numbers, prepared.fields)
 
     def _search_rows(
         self, batch: PreparedBatch, k: int, allowed_masks: Sequence[Array], first: int, count: int
@@ -219,9 +225,8 @@ class PostingsSearcher:
             match_documents(live.postings, table, batch.columns, mask, docids, ends, matches, buffers)
         return matches
 
-    def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
-        names, places = columns.distinct_terms()
-        known, numbers = self._look_up(names)
+    def _compute(self, known: KnownTerms, numbers: Array, similarity: TermScorer) -> TermScores:
+        """Return the scores of known terms, with those of the given ones computed."""
         with self._lock:  # a cache that exceeds its limit is replaced
             scores = self._term_scores.get(similarity)
             if scores is None or scores.terms is not known or scores.size > MAX_CACHED_SCORES:
@@ -229,7 +234,7 @@ class PostingsSearcher:
                     self._term_scores.clear()
                 scores = self._term_scores[similarity] = TermScores(known, similarity)
             scores.compute(numbers)
-        return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
+            return scores
 
 
 def _find_ends(candidates: Sequence[Array]) -> Array:
