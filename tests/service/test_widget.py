@@ -114,7 +114,7 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     options.first.locator("b", has_text="library").wait_for()  # a misspelt word, as it was read
     assert requests.count("POST") == 1  # not one a key
     assert page.get_by_role("status").inner_text() == f"Similar questions: {options.count()}"
-    box = page.get_by_role("combobox", name="Title")
+    box = page.get_by_role("combobox", name="Title", exact=True)  # named by its label alone, which holds it
     assert box.get_attribute("aria-expanded") == "true"
     listed = page.get_by_role("listbox", name="Similar questions")
     assert listed.get_attribute("id") == box.get_attribute("aria-controls")
@@ -135,6 +135,22 @@ def test_its_labels_are_in_the_language_of_the_page(browser, site, closed) -> No
     page.close()
 
 
+@pytest.mark.parametrize("position", ["static", "relative"])
+def test_the_list_is_below_a_field_in_its_label(browser, site, closed, position: str) -> None:
+    served, key = closed
+    rules = f"label {{ position: {position}; display: block; margin: 3em }}"
+    style = f"const s = new CSSStyleSheet(); s.replaceSync('{rules}'); document.adoptedStyleSheets.push(s)"
+    page_text = PAGE.format(dir="ltr", home=served.url.geturl(), key=key)
+    site.page = page_text.replace("<script", f"<script>{style}</script><script")
+    page = browser.new_page()
+    page.goto(site.origin)
+    type_text(page, "I lost my library ca")
+    field, listed = page.locator("#title").bounding_box(), page.get_by_role("listbox").bounding_box()
+    assert 0 < listed["y"] - field["y"] - field["height"] < 10
+    assert abs(listed["x"] - field["x"]) < 1
+    page.close()
+
+
 @pytest.mark.parametrize("wrong", ["input", "body"])
 def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, closed, wrong) -> None:
     served, key = closed
@@ -145,7 +161,7 @@ def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, c
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text))
     page.goto(site.origin)
-    assert told == [f'askalike: data-{wrong}="#nowhere" matches nothing here']
+    assert told == [f'askalike: data-{wrong}="#nowhere" matches nothing']
     assert page.get_by_role("combobox").count() == (wrong == "body")
     assert page.locator("input").count() == 1
     page.close()

@@ -12,11 +12,11 @@ from askalike.static_site import build_widget
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
 
-SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+) *""")
+SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+|[+-](?! *[+-])) *""")
 """A literal, which is kept, or an operator with the spaces around it."""
 ONE_PARAMETER = re.compile(r"(?<=\W)\((\w+)\)=>")
-NEEDLESS_BREAK = re.compile(r"([{(,])\n|\n(?=\})")
-"""A line break that does not end a statement; the others are kept."""
+NEEDLESS_BREAK = re.compile(r",?\n(?=[\]})])|([\[{(,])\n")
+"""A line break that does not end a statement, and a comma that nothing follows; the other breaks are kept."""
 
 router = APIRouter(tags=["widget"])
 

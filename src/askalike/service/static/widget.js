@@ -40,7 +40,7 @@ whenReady(() => {
       show(got.results)
       seen ||= found[0]
     } catch (error) {
-      if (error.name === "AbortError") return
+      if (error.name == "AbortError") return
       console.error("askalike:", error)
       show([])
     }

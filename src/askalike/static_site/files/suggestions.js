@@ -21,7 +21,7 @@ document.adoptedStyleSheets.push(style)
 
 const find = (name) => {
   const field = set[name] && document.querySelector(set[name])
-  if (field === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing here`)
+  if (field === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing`)
   return field
 }
 // Without data-input, a search field appears in place of the tag.
@@ -39,39 +39,45 @@ const addList = (input, describe, report = () => {}) => {
   let found = [], active = -1
   Object.assign(input, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: false, autocomplete: "off" })
   input.setAttribute("aria-controls", id)
-  if (set.theme) list.style.colorScheme = set.theme
-  input.after(list, said)
+  // Outside of the label, whose text names the field; inside, if the field's place is told from there.
+  const outer = input.closest("label")
+  ;(outer?.contains(input.offsetParent) ? input : outer || input).after(list, said)
 
   const open = (shown) => {
     list.hidden = !shown
     input.ariaExpanded = shown
     list.dir = getComputedStyle(input).direction
-    list.style.width = `${Math.max(input.offsetWidth, 200)}px`
-    list.style.top = `${input.offsetTop + input.offsetHeight}px`
-    list.style.left = `${input.offsetLeft}px`
+    Object.assign(list.style, {
+      colorScheme: set.theme || "",
+      width: `${Math.max(input.offsetWidth, 200)}px`,
+      top: `${input.offsetTop + input.offsetHeight}px`,
+      left: `${input.offsetLeft}px`,
+    })
     mark(-1)
   }
   const mark = (at) => {
     active = at
-    ;[...list.children].forEach((option, n) => { option.ariaSelected = n === at })
+    ;[...list.children].forEach((option, n) => option.ariaSelected = n == at)
     input.setAttribute("aria-activedescendant", list.children[at]?.id || "")
   }
   const choose = (result) => {
     report(result)
-    const told = new CustomEvent("askalike", { detail: result, bubbles: true, cancelable: true })
-    if (input.dispatchEvent(told) && /^https?:/.test(result.url)) location.assign(result.url)
+    if (
+      input.dispatchEvent(new CustomEvent("askalike", { detail: result, bubbles: true, cancelable: true })) &&
+      /^https?:/.test(result.url)
+    ) location = result.url
     open(false)
   }
   on(input, "blur", () => open(false))
   on(list, "pointerdown", (event) => event.preventDefault())
   on(input, "keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], places = found.length + 1
-    if (event.isComposing || !found.length) return
+    if (event.isComposing || !found[0]) return
     if (step) {
       if (list.hidden) open(true)
       mark((active + 1 + step + places) % places - 1)
-    } else if (event.key === "Escape" && !list.hidden) open(false)
-    else if (event.key === "Enter" && active >= 0) choose(found[active])
+    } else if (event.key == "Escape" && !list.hidden) open(false)
+    else if (event.key == "Enter" && active >= 0) choose(found[active])
     else return
     event.preventDefault()
   })
@@ -79,8 +85,8 @@ const addList = (input, describe, report = () => {}) => {
     found = results
     list.replaceChildren(...found.map((result, n) =>
       make("li", { id: `${id}-${n}`, role: "option", onclick: () => choose(result) }, ...describe(result))))
-    open(found.length > 0)
-    said.textContent = found.length ? (set.count || `${label}: {n}`).replace("{n}", found.length) : ""
+    open(!!found[0])
+    said.textContent = found[0] ? (set.count || `${label}: {n}`).replace("{n}", found.length) : ""
   }
 }
-const whenReady = (start) => document.readyState === "loading" ? on(window, "DOMContentLoaded", start) : start()
+const whenReady = (start) => document.readyState == "loading" ? on(window, "DOMContentLoaded", start) : start()
