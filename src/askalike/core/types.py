@@ -1,7 +1,9 @@
 """The types that all components share: what an archive holds, what a search shows, ranked documents, vectors."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -219,6 +221,11 @@ class Contribution(NamedTuple):
     word: str
     fields: tuple[str, ...]
     score: float
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[str, tuple[str, ...], float]]) -> tuple[Self, ...]:
+        """Return the contributions with these values, the highest score first; faster than one by one."""
+        return tuple(map(partial(tuple.__new__, cls), sorted(rows, key=itemgetter(2), reverse=True)))
 
 
 class Span(NamedTuple):

@@ -7,7 +7,6 @@ Each document is encoded only once.
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain
-from operator import attrgetter
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -184,13 +183,10 @@ def _explain_words(
 ) -> tuple[tuple[Contribution, ...], tuple[Span, ...]]:
     """Return the contributions and spans of a document. nearest: its most similar word to each word of the query."""
     rows = [
-        Contribution(pair_label(form.text, other.text), (other.span.field,), share)
-        if other
-        else Contribution(form.text, (), share)
+        (pair_label(form.text, other.text), (other.span.field,), share) if other else (form.text, (), share)
         for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
-    rows.sort(key=attrgetter("score"), reverse=True)
-    return tuple(rows), tuple(dict.fromkeys([other.span for other in nearest if other]))
+    return Contribution.of_rows(rows), tuple(dict.fromkeys([other.span for other in nearest if other]))
 
 
 @lru_cache(MAX_CACHED_LABELS)

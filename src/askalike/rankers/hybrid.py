@@ -11,7 +11,6 @@ with nearly all words of the query is right all the same: of s, the weighted mea
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -268,10 +267,9 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             words[word] = own
         other = {field for field, plain in explanation.text.items() if text.setdefault(field, plain) != plain}
         spans |= dict.fromkeys([s for s in explanation.spans if s.field not in other] if other else explanation.spans)
-    rows = [Contribution(word, fields, score) for word, (fields, score) in words.items()]
-    rows.sort(key=attrgetter("score"), reverse=True)
+    rows = Contribution.of_rows([(word, *own) for word, own in words.items()])
     of_fields = LazyShares(partial(_merge_fields, explanations, list(parts.values())))
-    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)
+    return Explanation(sum(parts.values()), rows, tuple(spans), text, parts, of_fields)
 
 
 def _merge_fields(explanations: Sequence[Explanation | None], shares: Sequence[float]) -> Mapping[str, float]:

@@ -120,6 +120,9 @@ class TermExtractor:
         self.settings, self.fields = settings, settings.field_names
         self.analyzer = Analyzer(AnalyzerSettings(**{k: getattr(settings, k) for k in AnalyzerSettings.model_fields}))
         self._light: dict[str, Mapping[str, float]] = {}
+        self._reads_titles, self._reads_bodies = (
+            not {field, "text"}.isdisjoint(self.fields) for field in ("title", "body")
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -222,9 +225,9 @@ class TermExtractor:
     def _own_texts(self, question: Question) -> dict[str, tuple[str, Markup]]:
         """Return the texts of a question that its fields are made of, with their markup."""
         texts: dict[str, tuple[str, Markup]] = {}
-        if not {"title", "text"}.isdisjoint(self.fields):
+        if self._reads_titles:
             texts["title"] = (question.title, "text")
-        if not {"body", "text"}.isdisjoint(self.fields) and question.body:
+        if self._reads_bodies and question.body:
             texts["body"] = (question.body, question.markup)
         if "answer" in self.fields and isinstance(question, AnsweredQuestion) and question.answer:
             texts["answer"] = (question.answer.body, question.answer.markup)
@@ -411,6 +414,5 @@ def _explain_match(
             if term in names:
                 names[term][name] = None
                 spans.append(Span(name, start, end))
-    rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in totals.items()]
-    ordered = tuple(sorted(rows, key=lambda c: -c.score))
-    return Explanation(sum(totals.values()), ordered, tuple(spans), plain, fields=of_fields)
+    rows = Contribution.of_rows([(forms.get(term, term), tuple(names[term]), score) for term, score in totals.items()])
+    return Explanation(sum(totals.values()), rows, tuple(spans), plain, fields=of_fields)

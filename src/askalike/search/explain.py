@@ -39,14 +39,12 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     An answer without such words is not shown. The offsets of an explanation refer to the analysed text, so its words
     must be found again.
     """
-    sums = {
-        field: sum([c.score for c in explanation.contributions if field in c.fields])
-        for field in ("rephrasing", "body", "answer")
-        if field in explanation.text
-    }
-    if sums.get("answer", 0.0) <= 0:
-        sums.pop("answer", None)
-    field = max(sums, key=sums.__getitem__, default="")
+    fields = [field for field in ("rephrasing", "body", "answer") if field in explanation.text]
+    if "answer" in fields or len(fields) > 1:
+        rows = explanation.contributions
+        sums = {field: sum([score for _, own, score in rows if field in own]) for field in fields}
+        fields = sorted([f for f in fields if f != "answer" or sums[f] > 0], key=sums.__getitem__, reverse=True)
+    field = fields[0] if fields else ""
     text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
     if field == "body":
         text = readable_text(question.body, question.markup)

@@ -110,7 +110,7 @@ class Analyzer:
 
     def analyze_with_spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
         """Return the same terms, each with its start and end as character offsets in `text`."""
-        if self._joins or not is_plain(text):
+        if not is_plain(text) or (self._joins and _JOINT.search(text)):
             return list(self._iter_spans(text, language))
         terms = self._get_term_cache(language)
         spans = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
@@ -194,7 +194,7 @@ class Analyzer:
             new = [word for word in dict.fromkeys(words) if word not in terms and word.isascii()]
             if len(terms) + len(new) < _MAX_CACHED_WORDS:
                 terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
-            if text.isascii() and not self._joins:
+            if text.isascii() and not (self._joins and _JOINT.search(text)):
                 is_in_word = np.zeros(len(text) + 2, np.bool_)
                 is_in_word[1:-1] = _WORD_BYTES[np.frombuffer(text.encode(), np.uint8)]
                 bounds = np.flatnonzero(is_in_word[1:] != is_in_word[:-1])
