@@ -110,7 +110,8 @@ def first_hits(
     """
     if titles and adds:
         ranked = _add_documents(searcher, ranked, titles, allowed)
-    scores, orders = list(ranked.scores), dict[int, NDArray[np.int64]]()
+    scores = list(ranked.scores)
+    orders: dict[int, NDArray[np.int64]] = {}
     for row, docids in titles.items():
         exact = [place for place, docid in enumerate(ranked.docids[row].tolist()) if docid in docids]
         if exact and exact[-1] >= len(exact):  # another question comes before one of them

@@ -177,7 +177,10 @@ class HybridSearcher(CompositeSearcher):
         The absolute score is their weighted mean by the ranker's weights, over the parts that depend on the query.
         weights: others for the sums, without what high lexical scores add.
         """
-        queries, sums, absolute, means = parts[0].queries, list[Scores](), list[Scores](), list[Scores]()
+        queries = parts[0].queries
+        sums: list[Scores] = []
+        absolute: list[Scores] = []
+        means: list[Scores] = []
         similar = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
         for row, query in enumerate(queries):
             scores = _collect_absolute(parts, row)
@@ -195,14 +198,15 @@ class HybridSearcher(CompositeSearcher):
         scores: (parts, documents), as the first result; the others are (documents). The mean is over the parts that
         depend on the query.
         """
-        weights = np.array(self._ranker.weights_for(language))
-        dependent = weights * self._depends_on_query
-        mean: Scores = ((dependent / (sum(dependent.tolist()) or 1.0))[:, None] * scores).sum(axis=0)
+        weights = self._ranker.weights_for(language)
+        total = sum([weight for weight, depends in zip(weights, self._depends_on_query, strict=True) if depends]) or 1.0
+        shares = [weight * depends / total for weight, depends in zip(weights, self._depends_on_query, strict=True)]
+        mean: Scores = (np.array(shares)[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
         if self._power and self._lexical:
-            lexical = np.clip(scores[self._lexical].max(axis=0), 0, 1)
-            gain = (1 - np.clip(mean, 0, 1)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
-        return weights[:, None] * scores, mean, gain
+            lexical = _limit(scores[self._lexical].max(axis=0))
+            gain = (1 - _limit(mean)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
+        return np.array(weights)[:, None] * scores, mean, gain
 
     def _explain_query(
         self, retrieved: Retrieved, row: int, docids: Docids, reasons: Sequence[Explanations]
@@ -236,6 +240,11 @@ def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tu
 
 def _knows(part: Ranker, language: str) -> bool:
     return part.languages is None or language in part.languages
+
+
+def _limit(scores: Scores) -> Scores:
+    """Return the scores between 0 and 1. np.clip takes four times as long for those of one query."""
+    return np.minimum(np.maximum(scores, 0), 1)
 
 
 def _collect_absolute(parts: Sequence[Retrieved], row: int) -> Scores:

@@ -72,7 +72,11 @@ def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) 
     retrieved: with absolute scores if the limits need them.
     """
     view, language = searcher.view, searcher.language
-    texts = view.questions_by_docid(retrieved.distinct_docids)
+    docids = retrieved.distinct_docids
+    texts = view.questions_by_docid(docids)
+    if len(texts) < len(docids):  # some were deleted since
+        present = [np.array([docid in texts for docid in own.tolist()], np.bool_) for own in retrieved.docids]
+        retrieved = retrieved.select(present)
     ids = {question.id: question for question in texts.values()}
     found = find_originals(view, ids)
     absent = set(found.in_archive.values()) - ids.keys()
@@ -97,18 +101,17 @@ def _select(
     language: str | None,
 ) -> list[Selected]:  # fmt: skip
     resolved = retrieved.queries[row]
-    present = np.array([docid in texts for docid in retrieved.docids[row].tolist()], np.bool_)
-    docids, scores = retrieved.docids[row][present].tolist(), retrieved.scores[row][present]
+    docids, scores = retrieved.docids[row].tolist(), retrieved.scores[row]
     found = [texts[docid] for docid in docids]
     order = _order(found, scores, resolved.query, originals, limits.answered_first)
     shown = _collapse(found, order, resolved.query.id, originals, limits)
     places = list(shown.values())
     matched = [found[place] for place in places]
-    absolute = None if retrieved.absolute is None else retrieved.absolute[row][present][places]
+    absolute = None if retrieved.absolute is None else retrieved.absolute[row][places]
     if limits.calibrator is None:
         certain = absolute if absolute is not None else np.zeros(len(places))
     else:
-        similarities = None if retrieved.similarities is None else retrieved.similarities[row][present]
+        similarities = None if retrieved.similarities is None else retrieved.similarities[row]
         until = max(places, default=-1) + 1
         certain = limits.calibrator.estimate(resolved.query, scores, found[:until], similarities)[places]
     is_shown = _are_shown(resolved, row, matched, absolute, certain, limits, language)
