@@ -6,11 +6,9 @@ A batch takes less time than one request after the other.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
@@ -32,18 +30,13 @@ class OverloadedError(Exception):
 
 
 class BoundedExecutor(Generic[ResourceT]):
-    """Runs tasks on one resource, one after the other, in a thread of its own, so as not to block the event loop.
-
-    It hands a task over in half of the time that ThreadPoolExecutor takes for its two futures.
-    """
+    """Runs tasks on one resource, one after the other, in a thread of its own, so as not to block the event loop."""
 
     def __init__(self, resource: ResourceT, settings: ServiceSettings) -> None:
         self._resource = resource
         self._settings = settings
         self._n_waiting = 0
-        self._tasks: SimpleQueue[tuple[Callable[[ResourceT], Any], asyncio.Future[Any]] | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1)
 
     async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
         """Return the result of the work.
@@ -54,45 +47,17 @@ class BoundedExecutor(Generic[ResourceT]):
         if self._n_waiting >= self._settings.max_waiting:
             raise OverloadedError
         self._n_waiting += 1
-        result: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
-        self._tasks.put((work, result))
-        try:
-            return await in_time(result, self._settings.timeout_s)
-        finally:
-            self._n_waiting -= 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._resource)
+        future.add_done_callback(self._release_slot)
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await future
 
     def close(self) -> None:
         """Finish the work in the queue, then end the thread."""
-        self._tasks.put(None)
-        self._thread.join()
+        self._thread.shutdown()
 
-    def _work(self) -> None:
-        while task := self._tasks.get():
-            work, result = task
-            if result.done():  # nobody waits for it any more
-                continue
-            try:
-                settle = partial(_settle, result, work(self._resource))
-            except Exception as error:
-                settle = partial(_settle, result, error)
-            with suppress(RuntimeError):  # the loop has ended
-                result.get_loop().call_soon_threadsafe(settle)
-            del task, work, result, settle  # which the thread would hold until the next one
-
-
-async def in_time(result: asyncio.Future[ResultT], timeout_s: float) -> ResultT:
-    """Return the result once it is there. Raises TimeoutError if it is late."""
-    timer = result.get_loop().call_later(timeout_s, _settle, result, TimeoutError())
-    try:
-        return await result
-    finally:
-        timer.cancel()
-
-
-def _settle(future: asyncio.Future[Any], outcome: object) -> None:
-    """Give a future its result, or its error; it keeps what it has."""
-    if not future.done():
-        future.set_exception(outcome) if isinstance(outcome, Exception) else future.set_result(outcome)
+    def _release_slot(self, _: object) -> None:
+        self._n_waiting -= 1
 
 
 @dataclass(eq=False)
@@ -163,7 +128,8 @@ class WriteBatcher:
         self._waiting.append((write, result))
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_waiting())
-        return await in_time(result, self._settings.timeout_s)
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await result
 
     async def _write_waiting(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -176,4 +142,5 @@ class WriteBatcher:
             except Exception as error:  # which each of the requests reports
                 outcomes = [error] * len(batch)
             for (_, result), outcome in zip(batch, outcomes, strict=True):
-                _settle(result, outcome)
+                if not result.done():
+                    result.set_exception(outcome) if isinstance(outcome, Exception) else result.set_result(outcome)
