@@ -75,6 +75,8 @@ def test_one_string_is_not_taken_letter_by_letter(tmp_path):
     with askalike.Archive.open(tmp_path / "faq") as archive:
         with pytest.raises(askalike.InputError, match=f"ids: {expected}, '12'"):
             archive.delete("12")
+        with pytest.raises(askalike.InputError, match="records: expected a list, and not one value, Question"):
+            archive.upsert(askalike.Question("4", "When is it?"))
         assert len(archive.view()) == 3
     with pytest.raises(askalike.InputError, match=f"measures: {expected}, 'RR'"):
         askalike.evaluate({"q": {"1": 1.0}}, {"q": {"1": 1}}, "RR")

@@ -1,4 +1,4 @@
-"""Iterables: in chunks, with progress reports, and a check against single strings."""
+"""Iterables: in chunks, with progress reports, and a check against single values."""
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
-    """Return the values; raise InputError for a single string, which would be iterated by letter."""
+    """Return the values; raise InputError for a single value, as a string would be iterated by letter."""
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name}: expected a list, and not one value, {values!r:.80}")
     if isinstance(values, str):
         raise InputError(f"{name}: expected a list of strings, and not one string, {values[:40]!r}")
     return values

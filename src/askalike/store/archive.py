@@ -154,7 +154,7 @@ class Archive:
         Raises InputError for a record with a field of the wrong type; records before it may be stored.
         """
         with self.open_writer() as writer:
-            for record in records:
+            for record in check_list("records", records):
                 check_record(record)
                 writer.put(record)
         return self.view().change
