@@ -61,7 +61,10 @@ class NoPeers(PeerRouter):
 
 
 app = create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit(), NoPeers())
-schema = schemathesis.openapi.from_dict(app.openapi())
+described = app.openapi()
+# questions last, as a calibration does not hold for an archive of which they have changed a tenth
+described = {**described, "paths": dict(sorted(described["paths"].items(), key=lambda path: "/questions" in path[0]))}
+schema = schemathesis.openapi.from_dict(described)
 
 
 @schema.parametrize()

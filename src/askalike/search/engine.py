@@ -136,7 +136,10 @@ class _Opened:
 
 
 class LocalEngine:
-    """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
+    """Finds similar questions in an archive.
+
+    Changes of the archive are visible to the next search; where a service keeps its index, within a second.
+    """
 
     def __init__(
         self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None,
