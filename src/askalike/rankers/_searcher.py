@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Protocol, Self
+from typing import Annotated, Any, Final, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,10 @@ class FieldSettings(Settings):
     def field_names(self) -> tuple[str, ...]:
         """The fields in their order in the index."""
         return tuple(self.fields.split(","))
+
+    def reads(self, part: Literal["title", "body"]) -> bool:
+        """Return whether titles or bodies are among the fields, alone or as a part of the whole text."""
+        return not {part, "text"}.isdisjoint(self.field_names)
 
     @property
     def finds_titles(self) -> bool:

@@ -279,9 +279,8 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self._lowest, names = ranker.min_score, settings.field_names
-        self._reads_answers = "answer" in names
-        self._reads_titles, self._reads_bodies = (not {field, "text"}.isdisjoint(names) for field in ("title", "body"))
+        self._lowest, self._reads_answers = ranker.min_score, "answer" in settings.field_names
+        self._reads_titles, self._reads_bodies = settings.reads("title"), settings.reads("body")
         self.titles = vectors if settings.finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:

@@ -199,9 +199,9 @@ class HybridSearcher(CompositeSearcher):
         depend on the query.
         """
         weights = self._ranker.weights_for(language)
-        total = sum([weight for weight, depends in zip(weights, self._depends_on_query, strict=True) if depends]) or 1.0
-        shares = [weight * depends / total for weight, depends in zip(weights, self._depends_on_query, strict=True)]
-        mean: Scores = (np.array(shares)[:, None] * scores).sum(axis=0)
+        dependent = [weight * depends for weight, depends in zip(weights, self._depends_on_query, strict=True)]
+        total = sum(dependent) or 1.0
+        mean: Scores = (np.array([weight / total for weight in dependent])[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
         if self._power and self._lexical:
             lexical = _limit(scores[self._lexical].max(axis=0))

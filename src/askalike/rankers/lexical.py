@@ -120,9 +120,7 @@ class TermExtractor:
         self.settings, self.fields = settings, settings.field_names
         self.analyzer = Analyzer(AnalyzerSettings(**{k: getattr(settings, k) for k in AnalyzerSettings.model_fields}))
         self._light: dict[str, Mapping[str, float]] = {}
-        self._reads_titles, self._reads_bodies = (
-            not {field, "text"}.isdisjoint(self.fields) for field in ("title", "body")
-        )
+        self._reads_titles, self._reads_bodies = settings.reads("title"), settings.reads("body")
 
     @property
     def fingerprint(self) -> str:
