@@ -22,7 +22,7 @@ from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, rea
 from askalike.learning.examples import add_random_negatives
 from askalike.learning.objective import Objective, make_training_batch
 from askalike.learning.recipes import NegativesSettings
-from askalike.learning.trainer import convert_memory_errors, find_best_epoch, train
+from askalike.learning.trainer import convert_memory_errors, describe_device, find_best_epoch, train
 
 
 def weights(network):
@@ -43,6 +43,17 @@ def test_it_learns(pairs, tmp_path):
     assert (
         job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value
     )  # the best epoch's weights are in the network
+
+
+def test_lstms_learn_in_bf16_where_the_processor_has_it_and_in_32_bits_elsewhere(pairs, tmp_path, monkeypatch):
+    job = job_of(pairs, tmp_path, "siamese_lstm", sizes={"dim": 8, "hidden": 12}, precision="bf16-mixed", epochs=2)
+    assert len(train(job)) == 2
+    has_bf16 = SimpleNamespace(_is_mkldnn_bf16_supported=lambda: True)
+    monkeypatch.setattr(torch.ops, "mkldnn", has_bf16)
+    assert not describe_device(job.settings)
+    has_bf16._is_mkldnn_bf16_supported = lambda: False
+    assert describe_device(job.settings) == "training in 32-true, as this processor lacks bf16-mixed"
+    assert not describe_device(job.settings.model_copy(update={"precision": "auto"}))
 
 
 @pytest.mark.parametrize("loss", registry.names("loss"))

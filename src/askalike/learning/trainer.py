@@ -149,19 +149,23 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
-def describe_gpu(settings: TrainingSettings) -> str:
-    """Return a sentence on the GPU that trains, and in which number format; "" for a CPU."""
-    accelerator = choose_accelerator(settings)
+def describe_device(settings: TrainingSettings) -> str:
+    """Return a sentence on the GPU that trains and in which number format, or on a format that the CPU lacks; or ""."""
+    accelerator, precision = choose_accelerator(settings), _choose_precision(settings)
     if accelerator == "cpu":
-        return ""
+        lacks = settings.precision not in ("auto", precision)
+        return f"training in {precision}, as this processor lacks {settings.precision}" if lacks else ""
     name = torch.cuda.get_device_name() if accelerator == "cuda" else "the Apple GPU"
-    return f"training on {name} ({accelerator}, {_choose_precision(settings)})"
+    return f"training on {name} ({accelerator}, {precision})"
 
 
 def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
-    if settings.precision != "auto":
-        return settings.precision
-    return "bf16-mixed" if choose_accelerator(settings) == "cuda" else "32-true"
+    accelerator = choose_accelerator(settings)
+    if settings.precision == "auto":
+        return "bf16-mixed" if accelerator == "cuda" else "32-true"
+    if accelerator == "cpu" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():  # LSTMs fail there
+        return "32-true"
+    return settings.precision
 
 
 def choose_accelerator(settings: TrainingSettings) -> Literal["cpu", "cuda", "mps"]:

@@ -44,7 +44,7 @@ from askalike.learning.trainer import (
     TrainingProgress,
     TrainingProgressCallback,
     choose_accelerator,
-    describe_gpu,
+    describe_device,
     find_best_epoch,
     train,
 )
@@ -94,8 +94,8 @@ def train_recipe(
     _check_counts(data, recipe.training)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
-    if gpu := describe_gpu(recipe.training):
-        log(gpu)
+    if device := describe_device(recipe.training):
+        log(device)
     if view.held_out_splits:
         log(f"splits not learned from: {', '.join(view.held_out_splits)}")
     return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)

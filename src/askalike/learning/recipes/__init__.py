@@ -84,7 +84,7 @@ class TrainingSettings(Settings):
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="device for training")
     devices: int = Field(1, ge=1, description="number of training processes, each with its own device")
     precision: Literal["auto", "32-true", "bf16-mixed"] = Field(
-        "auto", description="number format; auto is bf16 on a GPU"
+        "auto", description="number format; auto is bf16 on a GPU; a CPU without bf16 uses 32-true"
     )
 
     @model_validator(mode="after")
