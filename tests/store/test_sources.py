@@ -127,6 +127,28 @@ def test_a_few_rows_of_another_file_of_the_same_name_are_stopped(tmp_path: Path)
     assert import_table(other, tmp_path / "archive", source="faq").changes["questions"]["updated"] == 2
 
 
+@pytest.mark.parametrize("first_id", ["number", None])
+def test_a_file_that_comes_again_with_other_ids_is_stopped(tmp_path: Path, first_id: str | None) -> None:
+    rows = "".join(f"{n},What is part {n}?,Iron.\n" for n in range(20))
+    file, archive = write(tmp_path / "faq.csv", f"number,question,answer\n{rows}"), tmp_path / "archive"
+    first, other = {"id": first_id}, {"id": None if first_id else "number"}
+    import_table(file, archive, options=first)
+    with pytest.raises(ArchiveError, match=r"add 20 of the 20 questions of 'faq' again, with other ids.*--id.*--yes"):
+        import_table(file, archive, options=other)
+    told = import_table(file, archive, options=other, dry_run=True)
+    assert told.notes["questions that are here already, with other ids (see --id)"] == 20
+    assert import_table(file, archive, options=first).changes["questions"]["unchanged"] == 20
+    import_table(file, archive, options=other, prune=True, yes=True)
+    assert len(titles(archive)) == 20
+
+
+def test_texts_that_other_questions_have_already_are_imported(tmp_path: Path) -> None:
+    file, archive = tmp_path / "faq.csv", tmp_path / "archive"
+    import_table(write(file, "id,question\n1,Why?\n2,When?\n3,Who?\n"), archive)
+    added = import_table(write(file, "id,question\n1,Why?\n2,When?\n3,Who?\n4,Why?\n5,When?\n"), archive)
+    assert added.changes["questions"] == {"added": 2, "updated": 0, "unchanged": 3, "removed": 0}
+
+
 def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:
     broken = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2", "3,,,2"))
     with pytest.raises(ArchiveError, match="1 row cannot be taken, and --prune would remove what they held"):

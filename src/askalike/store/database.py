@@ -278,6 +278,9 @@ class FirstTextStore:
             return text
         return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])
 
+    def __contains__(self, id: str) -> bool:
+        return self._connection.execute("SELECT 1 FROM first WHERE id = ?", (id,)).fetchone() is not None
+
     def __enter__(self) -> Self:
         return self
 

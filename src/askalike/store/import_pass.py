@@ -44,13 +44,15 @@ class ImportCounts:
 
     earlier_imports: the numbers of that source's imports before this one. by_table: table → verb → count.
     matched: table → the number of rows of earlier imports that are in this one again. text_changes: the number of these
-    questions and answers whose text changes.
+    questions and answers whose text changes. renamed: the number of questions that are in it again with other ids only,
+    if a plan finds many.
     """
 
     earlier_imports: frozenset[int]
     by_table: dict[str, dict[str, int]] = field(default_factory=_no_changes)
     matched: dict[str, int] = field(default_factory=lambda: {t.name: 0 for t in TABLES.values()})
     text_changes: int = 0
+    renamed: int = 0
 
     def add(self, difference: Difference, import_number: int) -> None:
         """Count the effects of writing a batch into one table, for the records of one import."""
@@ -221,7 +223,18 @@ class PlanSink:
         differences = {difference.table.name: difference for difference in compare_batch(self._connection, new_keys)}
         for table, batch_record in repeated:
             differences.setdefault(table.name, Difference(table)).repeated.append(batch_record)
+        new = (r.record for difference in differences.values() for r in difference.new)
+        for question in (record for record in new if isinstance(record, Question)):
+            self._first_records.get_or_add(_text_key(question.title, question.body), "")
         return list(differences.values())
+
+    def adds_text(self, title: str, body: str) -> bool:
+        """Return whether the batches add a question with this text."""
+        return _text_key(title, body) in self._first_records
+
+
+def _text_key(title: str, body: str) -> str:
+    return "\n".join(("text", title, body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from askalike.store.import_pass import (
 )
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
-from askalike.store.sources import Source, count_records, has_records
+from askalike.store.sources import IMPORTS_OF_SOURCE_SQL, Source, count_records, has_records
 from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
@@ -97,6 +97,8 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     summary = summarise_archive(archive)
     for source, counts in plan.counts.items():
         missing = _count_unmatched(archive, source, counts)
+        if counts.renamed:
+            plan.files.source.notes["questions that are here already, with other ids (see --id)"] += counts.renamed
         if request.prune:
             for name, records in counts.by_table.items():
                 records["removed"] = missing[name]
@@ -116,7 +118,19 @@ def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
     with RejectLog(None) as rejects, PlanSink(archive) as sink, storage_errors(archive.path):
         plan = ImportPass(archive, files, sink, rejects)
         plan.run(languages.assign_languages(files.records))
+        for source, counts in plan.counts.items():
+            counts.renamed = _count_renamed(archive, sink, source, counts)
     return plan
+
+
+def _count_renamed(archive: Archive, sink: PlanSink, source: Source, counts: ImportCounts) -> int:
+    """Return how many questions of a source a plan has again with other ids only; 0 unless they may be over a tenth."""
+    total, missing = count_records(archive, source, "questions"), _count_unmatched(archive, source, counts)["questions"]
+    if min(missing, counts.by_table["questions"]["added"]) <= MAX_CHANGED_SHARE * total:
+        return 0
+    sql = f"SELECT title, body FROM questions WHERE import_number IN {IMPORTS_OF_SOURCE_SQL}"
+    texts = archive._connection.execute(sql, (source.number,))
+    return min(missing, sum(sink.adds_text(*text) for text in texts))
 
 
 def _count_unmatched(archive: Archive, source: Source, counts: ImportCounts) -> dict[str, int]:
@@ -125,7 +139,7 @@ def _count_unmatched(archive: Archive, source: Source, counts: ImportCounts) -> 
 
 
 def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
-    """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records.
+    """Raise ArchiveError for a plan that changes, or adds again, more than a tenth of a source's earlier records.
 
     Files identified only by their name may have other content: for these it is a tenth of the records that recur.
     Nor may a plan with rejected rows remove anything, as these may hold it.
@@ -138,6 +152,13 @@ def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
             rows = format_count(plan.rejects.count, "row")
             raise ArchiveError(
                 f"{archive.path}: {rows} cannot be taken, and --prune would remove what they held; {advice}"
+            )
+        questions = count_records(archive, source, "questions")
+        if counts.renamed > MAX_CHANGED_SHARE * questions and not prune:
+            raise ArchiveError(
+                f"{archive.path}: the import would add {counts.renamed:,} of the {questions:,} questions of "
+                f"{source.name!r} again, with other ids; nothing was written; take the ids from where they came before "
+                "(see --id), replace the old ones with --prune --yes, or keep both with --yes"
             )
         total = sum(count_records(archive, source, name) for name in ("questions", "answers"))
         matched = counts.matched["questions"] + counts.matched["answers"]
