@@ -168,7 +168,7 @@ def test_bad_judgements_are_one_clear_line(command: tuple[str, ...], text: str, 
     ("words", "says"),
     [
         (("good.trec", "poor.trec"), "no judgements; expected --qrels FILE"),
-        (("good.trec", "--qrels", "qrels.txt"), "only one system; expected several runs"),
+        (("good.trec", "--qrels", "qrels.txt"), "one is measured by evaluate --run FILE"),
         (("good.trec", "good.trec", "--qrels", "qrels.txt"), "two systems are called 'good'"),
         (("good.trec", ".", "--qrels", "qrels.txt"), "no runs/*.trec in it"),
         (("good.trec", "none.trec", "--qrels", "qrels.txt"), "none.trec: cannot be read"),
@@ -181,6 +181,18 @@ def test_bad_judgements_are_one_clear_line(command: tuple[str, ...], text: str, 
 )
 def test_what_cannot_be_compared(words: tuple[str, ...], says: str) -> None:
     assert_refused(run("compare", *words), says)
+
+
+def test_a_run_is_measured_by_the_split_of_an_archive(desk: str) -> None:
+    Path("mine.trec").write_text("a#1 Q0 a 1 2 t\nb#1 Q0 x 1 2 t\nc#1 Q0 c 1 2 t\nd#1 Q0 c 1 2 t\n")
+    Path("qrels.txt").write_text("a#1 0 a 1\nb#1 0 b 1\nc#1 0 c 1\n")
+    by_split = run("evaluate", desk, "--run", "mine.trec", "--split", "rephrasings", "--measures", "RR", "--json")
+    by_file = run("evaluate", "--run", "mine.trec", "--qrels", "qrels.txt", "--measures", "RR", "--json")
+    where = "mine.trec on desk, split rephrasings"
+    assert json.loads(by_split[1]) == json.loads(by_file[1]) | {"heading": where}
+    assert by_split[2] == "askalike: mine.trec: 1 query not judged in desk, split rephrasings, and not counted\n"
+    assert run("evaluate", desk, "--run", "mine.trec")[1].startswith(f"{where}\n")
+    assert_refused(run("evaluate", desk, "--run", "good.trec"), "queries (such as 'q1') is judged in desk")
 
 
 def test_queries_that_nobody_judged_are_said_and_do_not_count() -> None:

@@ -136,7 +136,8 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
     ),
     "evaluate": (
         Needs("endpoint model", "grounded"),
-        Excludes("directory ranker settings fields engine split k grounded", "run"),
+        Excludes("ranker settings fields engine k grounded", "run"),
+        Excludes("directory split", "qrels"),
     ),
     "import": (Needs("download", "encoder"), Needs("seed", "sample")),
     "index": (Excludes("memory", "engine"),),

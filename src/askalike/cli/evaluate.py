@@ -28,9 +28,11 @@ from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs
 from askalike.experiments.measuring import (
     DEFAULT_MEASURES,
+    as_evaluation,
     describe_choice,
     evaluate_files,
     evaluate_ranker,
+    evaluate_run,
     evaluation_split,
 )
 from askalike.experiments.run_sources import declared_value, load_judgements, parse_sources
@@ -52,7 +54,7 @@ SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 def evaluate_command(
     directory: options.LabelledArchive = None,
-    run: Annotated[Path | None, options.value("FILE", "A run to measure, instead of an archive's ranker.")] = None,
+    run: Annotated[Path | None, options.value("FILE", "A run to measure, instead of a ranker.")] = None,
     qrels: options.QrelsFile = None,
     ranker: options.RankerName = None,
     settings: options.Assignments = None,
@@ -77,6 +79,8 @@ def evaluate_command(
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
 
+    With DIR and --run, the run is measured on the archive's labels, and needs no qrels.
+
     Examples:
 
     ```
@@ -91,7 +95,9 @@ def evaluate_command(
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
     if run and qrels:
         measured = _measure_run(run, qrels, wanted, rule)
-    elif directory and not run and not qrels:
+    elif run and directory:
+        measured = _measure_run_on(directory, run, split, wanted, rule)
+    elif directory and not qrels:
         with Archive.open(directory, engine) as archive, progress_bar("evaluating") as report:
             built = options.build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
@@ -102,7 +108,7 @@ def evaluate_command(
                 queries = list(labels.queries.values())[:grounded]
                 measured.support = measure_support(LocalEngine(archive, built), queries, writer)
     else:
-        raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
+        raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
         from askalike.experiments.pages import write_file
 
@@ -131,11 +137,20 @@ class _Measured:
 
 
 def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> _Measured:
-    result = evaluate_files(run, qrels, measures, rule)
-    if result.unjudged:
-        unjudged = format_count(result.unjudged, "query")
-        print_remark(f"askalike: {run}: {unjudged} not judged in {qrels}, and not counted")
-    return _Measured(str(run), result)
+    return _describe_run(str(run), run, str(qrels), evaluate_files(run, qrels, measures, rule))
+
+
+def _measure_run_on(archive: Path, run: Path, split: str | None, measures: Sequence[str], rule: str) -> _Measured:
+    with Archive.open(archive) as opened:
+        name = split or evaluation_split(opened)
+        result, labels = evaluate_run(opened, run, name, measures, rule), f"{archive}, split {name}"
+    return _describe_run(f"{run} on {labels}", run, labels, result)
+
+
+def _describe_run(heading: str, run: Path, judgements: str, result: Evaluation | MacroEvaluation) -> _Measured:
+    if unjudged := as_evaluation(result).unjudged:
+        print_remark(f"askalike: {run}: {format_count(unjudged, 'query')} not judged in {judgements}, and not counted")
+    return _Measured(heading, result)
 
 
 def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: str) -> str:

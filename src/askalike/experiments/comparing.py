@@ -101,7 +101,8 @@ def compare_runs(
     Raises InputError for an invalid run, and if no query is in common; SettingsError for fewer than two systems.
     """
     if len(sources) < 2:
-        raise SettingsError("compare: only one system; expected several runs, or an experiment with several systems")
+        advice = "expected several runs, or an experiment with several systems; one is measured by evaluate --run FILE"
+        raise SettingsError(f"compare: only one system; {advice}")
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}

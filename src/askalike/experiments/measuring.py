@@ -80,12 +80,34 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
 
 def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
     """Measure a run file with a file of judgements. Raises InputError for either, with file and line."""
-    ranked, judged = read_run(run), read_qrels(qrels)
-    if not any(query in judged for query in ranked):
-        reason = f"none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {qrels}"
-        example = f"(which has such as {next(iter(judged))!r})"
+    judged = read_qrels(qrels)
+    return evaluate(_read_judged_run(run, judged, str(qrels)), judged, measures, rule)
+
+
+@takes_archive
+def evaluate_run(
+    archive: Archive,
+    run: Path,
+    split_name: str | None = None,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    rule: str = "trec_eval",
+) -> Evaluation | MacroEvaluation:
+    """Measure a run file on a split as `evaluate_ranker` measures a ranker. Raises InputError, with file and line."""
+    split_name = split_name or evaluation_split(archive)
+    task = RankingTask.from_archive(archive, document_kind(archive, split_name))
+    labels = task.labels(split_name)
+    ranked = _read_judged_run(run, labels.qrels, f"{archive.path}, split {split_name}")
+    return task.measure_groups(ranked, labels, measures, rule)
+
+
+def _read_judged_run(run: Path, qrels: Qrels, judgements: str) -> Run:
+    """Read a run. Raises InputError if none of its queries is judged. judgements: where the qrels are from."""
+    ranked = read_run(run)
+    if not any(query in qrels for query in ranked):
+        reason = f"none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {judgements}"
+        example = f"(which has such as {next(iter(qrels))!r})"
         raise InputError(f"{run}: {reason} {example}; expected a run of the same queries")
-    return evaluate(ranked, judged, measures, rule)
+    return ranked
 
 
 @takes_archive
