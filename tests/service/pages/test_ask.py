@@ -34,6 +34,14 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     page.get_by_role("heading", name="Recent questions").wait_for()
 
 
+def test_the_first_key_after_the_page_is_read_is_typed_into_the_question(visit) -> None:
+    page = visit(ASK)
+    page.add_init_script("addEventListener('DOMContentLoaded', () => { window.focused = document.activeElement.id; })")
+    for _ in range(3):  # without a script, the browser is now and then so fast
+        page.reload()
+        assert page.evaluate("focused") == "title"
+
+
 def test_hits_of_a_misspelt_word_say_how_it_was_read(visit) -> None:
     page = visit(f"{ASK}?title=my+bike+was+stoeln")
     page.get_by_text("Read as: stoeln → stolen").wait_for()

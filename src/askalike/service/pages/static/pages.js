@@ -1,3 +1,6 @@
+// The field to type in has the focus as soon as the page is read; the browser gives it only with the first picture.
+if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
+
 // Single keys press buttons: A presses data-key="a", unless somebody is typing or has switched the keys off.
 (() => {
   const isTextField = (element) => element.closest("input:not([type=checkbox]), textarea, select");
