@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from askalike.cli.search import match_lines
+from askalike.core.types import Question
+from askalike.rankers import create
+from askalike.search.engine import LocalEngine
+from askalike.store import Archive
 from commands import askalike
 
 
@@ -23,6 +28,15 @@ def test_search_says_how_a_misspelt_word_was_read(desk):
     first, *_ = askalike("search", desk, "my bike was stoeln", "-k", 1).stdout.splitlines()
     assert first == "read as: stoeln → stolen"
     assert "read as" not in askalike("search", desk, "my bike was stol", "-k", 1, "--prefix").stdout
+
+
+def test_search_says_why_a_hit_with_a_lower_score_comes_first(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question("a", "Reset it quickly"), Question("b", "Reset it again", marks=("answered",))])
+        for share, is_told in ((0.99, True), (0.0, False)):
+            hits = LocalEngine(archive, create("bm25"), answered_first=share).search("quickly reset that")
+            last = [*match_lines(hits, False, {}, False)][-1].plain
+            assert (last == "of nearly as similar questions, answered ones come first") == is_told
 
 
 def test_search_as_json_has_the_service_s_shape(desk):

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from rich.text import Text
@@ -265,7 +266,7 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 def match_lines(
     matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]], verbose: bool
 ) -> Iterator[Text]:
-    """Yield the corrections of misspelt words, then two or three lines per match.
+    """Yield the corrections of misspelt words, two or three lines per match, and why they are not ordered by score.
 
     explain: add the words that matched, and the match's `precedents`, by id. verbose: name the parts of the score as
     rankers are named, instead of words and meaning.
@@ -284,6 +285,8 @@ def match_lines(
         for precedent in precedents.get(match.id, ()):
             titles = f"{precedent.duplicate.title} = {precedent.original.title}"
             yield Text(f"    called the same before: {titles}", "dim")
+    if any(match.score < next_match.score for match, next_match in pairwise(matches)):
+        yield Text("of nearly as similar questions, answered ones come first", "dim")
 
 
 def _explanation_lines(explanation: Explanation, verbose: bool) -> Iterator[Text]:
