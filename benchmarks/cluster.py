@@ -29,8 +29,8 @@ from opensearch.nodes import Cluster
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.opensearch.commands import init_cluster
 from askalike.opensearch.connection import connect
+from askalike.opensearch.maintenance import init_cluster
 from askalike.store import Archive
 
 THREADS = 8

@@ -29,7 +29,7 @@ from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
 from askalike import rankers
-from askalike.opensearch.commands import init_cluster
+from askalike.opensearch.maintenance import init_cluster
 from askalike.store import Archive
 
 EVENTS = ("kill the manager", "kill another node", "cut off the manager", "cut off another node")

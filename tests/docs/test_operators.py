@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.opensearch.commands import MAX_CLAUSES
 from askalike.opensearch.connection import OpenSearchAddress
+from askalike.opensearch.maintenance import MAX_CLAUSES
 from askalike.service.routes import monitoring
 from commands import run_command
 

@@ -11,7 +11,7 @@ import waiting
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
-from askalike.opensearch.commands import connect_to, init_cluster
+from askalike.opensearch.maintenance import connect_to, init_cluster
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 

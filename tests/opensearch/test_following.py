@@ -7,8 +7,8 @@ from askalike import rankers
 from askalike.core.errors import EngineError, SearchIndexError
 from askalike.core.types import Question
 from askalike.index.rows import DocAttributes
-from askalike.opensearch.commands import index_status
 from askalike.opensearch.index import OpenSearchWriter
+from askalike.opensearch.maintenance import index_status
 from askalike.store import Archive
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")

@@ -72,7 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.",
         ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
-        "opensearch": ("askalike.opensearch.commands", "Set up and inspect an OpenSearch cluster that holds indexes."),
+        "opensearch": ("opensearch", "Set up and inspect an OpenSearch cluster that holds indexes."),
     },
     "Maintain": {
         "compile": ("install", "Compile the inner loops for this machine, so that the first search need not."),
@@ -82,8 +82,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
     },
 }
-"""Heading in the help → command → its file in this folder, or module elsewhere, and its summary, in the order in which
-a newcomer needs them.
+"""Heading in the help → command → its file in this folder and its summary, in the order in which a newcomer needs them.
 
 The summary is the first paragraph of the command's help, shown without importing its file; `split` is the function or
 group `split_command`.
@@ -129,7 +128,7 @@ def register(app: typer.Typer, only: str = "") -> None:
     app.registered_commands, app.registered_groups = [], []
     for name, file in FILE_OF.items():
         if not only or file == FILE_OF[only]:
-            module = importlib.import_module(_module_name(file))
+            module = importlib.import_module(f"askalike.cli.{file}")
             command = getattr(module, f"{name.replace('-', '_')}_command")
             if isinstance(command, typer.Typer):
                 for each in command.registered_commands:
@@ -145,10 +144,6 @@ def register_summaries(app: typer.Typer) -> None:
     for group, commands in COMMANDS.items():
         for name, (_, summary) in commands.items():
             app.command(name, help=summary, rich_help_panel=group)(lambda: None)
-
-
-def _module_name(file: str) -> str:
-    return file if "." in file else f"askalike.cli.{file}"
 
 
 def _print_version(requested: bool) -> None:

@@ -66,6 +66,7 @@ def assignment(help: str) -> Any:
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
+ENGINE_VARIABLE = "ASKALIKE_OPENSEARCH"
 RANKER_HELP = f"A model of the archive, or one of: {', '.join(rankers.names())}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
 LabelledArchive = Annotated[
@@ -92,7 +93,7 @@ Engine = Annotated[
     Option(
         "--opensearch",
         metavar="URL",
-        envvar="ASKALIKE_OPENSEARCH",
+        envvar=ENGINE_VARIABLE,
         callback=checked(lambda url: f"opensearch+{parse_url(url)}"),
         help="The OpenSearch cluster that holds the indexes.",
     ),
