@@ -279,3 +279,13 @@ def test_other_tokenizers_join_as_before(tokenizer):
     settings = AnalyzerSettings(tokenizer=tokenizer)
     joined = settings.model_copy(update={"joined": True})
     assert Analyzer(joined).analyze(text) == Analyzer(settings).analyze(text)
+
+
+@pytest.mark.parametrize("text", ["Cards, card's CARD", "e-mail my Email", "Eier kochen 怎么煮鸡蛋 煮", ""])
+def test_first_forms_are_the_first_words_of_the_terms(text):
+    for settings in (AnalyzerSettings(), AnalyzerSettings(joined=True), AnalyzerSettings(tokenizer="ptb")):
+        analyzer = Analyzer(settings)
+        expected = {}
+        for term, start, end in analyzer.analyze_with_spans(text, "en"):
+            expected.setdefault(term, text[start:end])
+        assert analyzer.first_forms(text, "en") == expected

@@ -235,6 +235,11 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[str, int, int]]) -> tuple[Self, ...]:
+        """Return the spans with these values; faster than one by one."""
+        return tuple(map(partial(tuple.__new__, cls), rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:

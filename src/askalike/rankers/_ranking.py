@@ -167,10 +167,8 @@ def explain_retrieved(
         texts = view.questions_by_docid(np.concatenate(docids).tolist())
     present = [wanted[[docid in texts for docid in wanted.tolist()]] if len(wanted) else wanted for wanted in docids]
     reasons = searcher.explain(retrieved, present, texts)
-    return [
-        {docid: _show_typed_words(reason, one.corrections) for docid, reason in own.items()} if one.corrections else own
-        for one, own in zip(retrieved.queries, reasons, strict=True)
-    ]
+    queries = zip(retrieved.queries, reasons, strict=True)
+    return [_show_typed_words(own, one.corrections) if one.corrections else own for one, own in queries]
 
 
 def to_run(view: View, retrieved: Retrieved) -> Run:
@@ -222,14 +220,23 @@ def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQ
     return np.array(pool, np.int64)
 
 
-def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) -> Explanation:
-    """Return the explanation with `typed → corrected` in place of each corrected word."""
+def _show_typed_words(reasons: Explanations, corrections: Mapping[str, str]) -> Explanations:
+    """Return the explanations with `typed → corrected` in place of each corrected word."""
     shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
-    rows = []
-    for row in explanation.contributions:
-        word, near, other = row.word.partition(" ≈ ")
-        typed = shown.get(word.lower())
-        rows.append(Contribution(f"{typed}{near}{other}", row.fields, row.score) if typed else row)
+    labels = {}
+    for label in {row.word for reason in reasons.values() for row in reason.contributions}:
+        word, near, other = label.partition(" ≈ ")
+        if typed := shown.get(word.lower()):
+            labels[label] = f"{typed}{near}{other}"
+    return {docid: _relabel(reason, labels) if labels else reason for docid, reason in reasons.items()}
+
+
+def _relabel(explanation: Explanation, labels: Mapping[str, str]) -> Explanation:
+    """Return the explanation with other words. labels: word → what is shown instead."""
+    rows = [
+        Contribution(labels[row.word], row.fields, row.score) if row.word in labels else row
+        for row in explanation.contributions
+    ]
     return replace(explanation, contributions=tuple(rows))
 
 

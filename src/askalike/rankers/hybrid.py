@@ -11,6 +11,7 @@ with nearly all words of the query is right all the same: of s, the weighted mea
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -216,10 +217,11 @@ class HybridSearcher(CompositeSearcher):
         weighted, _, gain = self._weigh(scores, retrieved.queries[row].language)
         for place in self._lexical:
             weighted[place] += gain / len(self._lexical)
-        names = [part.name for part in self.parts]
+        names, wanted = [part.name for part in self.parts], docids.tolist()
+        of_documents = zip(*(map(reason.get, wanted) for reason in reasons), strict=True)
         return {
-            docid: merge_explanations([reason.get(docid) for reason in reasons], dict(zip(names, shares, strict=True)))
-            for docid, shares in zip(docids.tolist(), weighted.T.tolist(), strict=True)
+            docid: merge_explanations(explanations, dict(zip(names, shares, strict=True)))
+            for docid, explanations, shares in zip(wanted, of_documents, weighted.T.tolist(), strict=True)
         }
 
 
@@ -258,30 +260,35 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     parts: each part's share of the score, to which its contributions and its fields' are scaled; if they cannot be, the
     part itself is listed. Contributions of the same word are summed, and the spans of each field are merged.
     """
-    words: dict[str, tuple[tuple[str, ...], float]] = {}
+    words: dict[str, tuple[str, tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
         contributions, factor = explanation.contributions, 1.0
-        if (total := sum([score for _, _, score in contributions])) > 0:
+        if (total := sum(map(itemgetter(2), contributions))) > 0:
             factor = share / total
         else:  # they cannot be scaled
             contributions = (Contribution(name, (), share),) if share else ()
         for word, fields, score in contributions:
-            own = fields, score * factor
-            if known := words.get(word):
-                both = known[0] if known[0] == fields else tuple(dict.fromkeys(known[0] + fields))
-                own = both, known[1] + own[1]
-            words[word] = own
-        other = {field for field, plain in explanation.text.items() if text.setdefault(field, plain) != plain}
-        spans |= dict.fromkeys([s for s in explanation.spans if s.field not in other] if other else explanation.spans)
-    rows = Contribution.of_rows([(word, *own) for word, own in words.items()])
-    of_fields = LazyShares(partial(_merge_fields, explanations, list(parts.values())))
+            own = score * factor
+            if word in words:
+                _, others, sum_of_others = words[word]
+                fields = fields if fields == others else tuple(dict.fromkeys(others + fields))
+                own += sum_of_others
+            words[word] = word, fields, own
+        own_text, own_spans = explanation.text, explanation.spans
+        text = text or dict(own_text)
+        if own_text != text:
+            other = {field for field, plain in own_text.items() if text.setdefault(field, plain) != plain}
+            own_spans = tuple(span for span in own_spans if span.field not in other)
+        spans |= dict.fromkeys(own_spans)
+    rows = Contribution.of_rows(words.values())
+    of_fields = LazyShares(partial(_merge_fields, explanations, parts.values()))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts, of_fields)
 
 
-def _merge_fields(explanations: Sequence[Explanation | None], shares: Sequence[float]) -> Mapping[str, float]:
+def _merge_fields(explanations: Sequence[Explanation | None], shares: Iterable[float]) -> Mapping[str, float]:
     """Return the sum of each field's contributions, scaled to each part's share of the score."""
     sums: dict[str, float] = {}
     for explanation, share in zip(explanations, shares, strict=True):

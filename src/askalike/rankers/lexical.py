@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -27,7 +28,7 @@ from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, Term
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
 from askalike.index.lexical.searcher import TermContributions
-from askalike.index.lexical.terms import field_of, mark_terms, word_of
+from askalike.index.lexical.terms import mark_terms, parse_terms
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
@@ -206,9 +207,8 @@ class TermExtractor:
     def surface_forms(self, resolved: ResolvedQuery) -> dict[str, str]:
         """Return term → its word in the query, as typed."""
         forms: dict[str, str] = {}
-        for text in self.query_texts(resolved):
-            for term, start, end in self.analyzer.analyze_with_spans(text, resolved.language):
-                forms.setdefault(term, text[start:end])
+        for text in reversed(self.query_texts(resolved)):
+            forms |= self.analyzer.first_forms(text, resolved.language)
         return forms
 
     def plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
@@ -352,8 +352,7 @@ class LexicalSearcher(Searcher):
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
     ) -> Explanations:
-        names, scored = self._extractor.fields, {term for match in matches for term, _ in match.scores}
-        parsed = {term: (word_of(term), names[field_of(term)]) for term in scored}
+        parsed = parse_terms({term for match in matches for term, _ in match.scores})
         shared = {word for word, _ in parsed.values()}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
@@ -361,8 +360,8 @@ class LexicalSearcher(Searcher):
         read_fields = self._extractor.plain_fields
         fields = [read_fields(question, match.phrasing) for question, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
-        reasons = [_explain_match(forms, parsed, *own) for own in zip(matches, fields, spans, strict=True)]
-        return dict(zip(docids.tolist(), reasons, strict=True))
+        explain = partial(_explain_match, forms, parsed, self._extractor.fields)
+        return dict(zip(docids.tolist(), map(explain, matches, fields, spans), strict=True))
 
     def _find_terms(
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
@@ -390,27 +389,26 @@ def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> l
 
 
 def _explain_match(
-    forms: Mapping[str, str], parsed: Mapping[str, tuple[str, str]], match: TermContributions, plain: Mapping[str, str],
-    found: Sequence[FieldTerms],
+    forms: Mapping[str, str], parsed: Mapping[str, tuple[str, int]], fields: Sequence[str], match: TermContributions,
+    plain: Mapping[str, str], found: Sequence[FieldTerms],
 ) -> Explanation:  # fmt: skip
     """Return why a document was found.
 
-    forms: word's term → the word in the query. parsed: term → the same without its field, and the field's name.
-    plain: the document's texts. found: terms in these, also of other matches.
+    forms: word's term → the word in the query. parsed: see `parse_terms`. fields: their names. plain: the document's
+    texts. found: words in these, also of other matches.
     """
     totals: dict[str, float] = {}
     of_fields: dict[str, float] = {}
     for term, score in match.scores:
-        word, field = parsed[term]
-        field = "rephrasing" if match.phrasing else field
-        totals[word] = totals.get(word, 0.0) + score
-        of_fields[field] = of_fields.get(field, 0.0) + score
-    names: dict[str, dict[str, None]] = {term: {} for term in totals}
-    spans = []
+        word, number = parsed[term]
+        field = "rephrasing" if match.phrasing else fields[number]
+        totals[word] = totals[word] + score if word in totals else score
+        of_fields[field] = of_fields[field] + score if field in of_fields else score
+    names: dict[str, tuple[str, ...]] = dict.fromkeys(totals, ())
+    spans: list[tuple[str, int, int]] = []
     for name, own in found:
-        for term, start, end in own:
-            if term in names:
-                names[term][name] = None
-                spans.append(Span(name, start, end))
-    rows = Contribution.of_rows([(forms.get(term, term), tuple(names[term]), score) for term, score in totals.items()])
-    return Explanation(sum(totals.values()), rows, tuple(spans), plain, fields=of_fields)
+        spans += [(name, start, end) for word, start, end in own if word in totals]
+        for word in {word for word, _, _ in own if word in totals}:
+            names[word] += (name,)
+    rows = Contribution.of_rows([(forms.get(word, word), names[word], score) for word, score in totals.items()])
+    return Explanation(sum(totals.values()), rows, Span.of_rows(spans), plain, fields=of_fields)

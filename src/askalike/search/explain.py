@@ -45,9 +45,10 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
         sums = {field: sum([score for _, own, score in rows if field in own]) for field in fields}
         fields = sorted([f for f in fields if f != "answer" or sums[f] > 0], key=sums.__getitem__, reverse=True)
     field = fields[0] if fields else ""
-    text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
     if field == "body":
         text = readable_text(question.body, question.markup)
+    else:
+        text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
     if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
         return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
@@ -56,18 +57,19 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 def keep_readable(explanation: Explanation) -> Explanation:
     """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    spans, commands, readable = explanation.spans, set[str](), list[Contribution]()
-    if any("\\" in text for text in explanation.text.values()):
+    rows, spans, commands = explanation.contributions, explanation.spans, set[str]()
+    if "\\" in "".join(explanation.text.values()):
         word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
         spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
         commands = {*word_of.values()} - {word_of[span] for span in spans}
-    for row in explanation.contributions:
-        label = _readable_label(row.word)
-        if label is not None and not (commands and row.word.partition(" ≈ ")[0].casefold() in commands):
-            readable.append(row if label == row.word else row._replace(word=label))
-    if spans is explanation.spans and tuple(readable) == explanation.contributions:
+    labels = [_readable_label(word) for word, _, _ in rows]
+    if not commands and spans is explanation.spans and labels == [word for word, _, _ in rows]:
         return explanation
-    return replace(explanation, contributions=tuple(readable), spans=spans)
+    readable = tuple(
+        Contribution(label, row.fields, row.score) for label, row in zip(labels, rows, strict=True)
+        if label is not None and row.word.partition(" ≈ ")[0].casefold() not in commands
+    )  # fmt: skip
+    return replace(explanation, contributions=readable, spans=spans)
 
 
 @lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits

@@ -120,7 +120,8 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
     used, with its spans centred. Cuts are between words, never within a formula, and are marked by "…", which does not
     count for the width. Formulas that only define commands are left out.
     """
-    text, term_spans = _drop_definitions(text, term_spans)
+    if "\\" in text:
+        text, term_spans = _drop_definitions(text, term_spans)
     if len(text) <= width:
         return collapse_spaces(text)
     first, last = _find_densest_window(sorted(term_spans), width)

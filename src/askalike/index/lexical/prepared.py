@@ -7,14 +7,14 @@ the QueryBatch that the kernel reads.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, islice
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Floats
-from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries
+from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries, list_term_scores
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
@@ -115,23 +115,17 @@ class PreparedBatch:
         compare_with_queries(self.columns, scores, weights, self.factors, ends, matches, absolute)
         return absolute
 
-    def name_scores(self, q: int, scores: Floats) -> list[list[tuple[str, float]]]:
-        """Return each document's scored terms of query q, with the scores; of completions in a field, only the best.
+    def name_scores(self, matches: DocumentMatches, rows: Array, ends: Array) -> list[list[tuple[str, float]]]:
+        """Return each document's terms with their scores; of completions in a field, only the best.
 
-        scores: (documents, maximum terms of a query), NaN if a term does not occur.
+        rows: of the documents in `matches`, which has term scores; those of each query end at `ends`.
         """
-        columns, names = self.columns, self.scores.terms.names
-        first, last = columns.offsets[q : q + 2].tolist()
-        numbers, completes = columns.terms[first:last].tolist(), columns.completes[first:last].tolist()
-        named: list[list[tuple[str, float]]] = [[] for _ in scores]
-        completed: list[dict[int, tuple[str, float]]] = [{} for _ in scores]
-        at = np.nonzero(~np.isnan(scores[:, : last - first]))
-        for document, term, score in zip(*map(np.ndarray.tolist, at), scores[at].tolist(), strict=True):
-            if not (field := completes[term]):
-                named[document].append((names[numbers[term]], score))
-            elif score > completed[document].get(field, ("", 0.0))[1]:
-                completed[document][field] = names[numbers[term]], score
-        return [[*own, *best.values()] for own, best in zip(named, completed, strict=True)]
+        size = len(rows) * self.max_terms
+        terms, scores, counts = np.empty(size, np.int64), np.empty(size), np.empty(len(rows), np.int64)
+        size = list_term_scores(self.columns, matches.term_scores, rows, ends, terms, scores, counts)
+        names = map(self.scores.terms.names.__getitem__, terms[:size].tolist())
+        named = zip(names, scores[:size].tolist(), strict=True)
+        return [[*islice(named, count)] for count in counts.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -346,6 +346,32 @@ def match_documents(
 
 
 @compiled()
+def list_term_scores(
+    batch: QueryBatch, term_scores: Matrix[np.float64], rows: NDArray[np.int64], ends: NDArray[np.int64],
+    terms: NDArray[np.int64], scores: NDArray[np.float64], counts: NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Write the terms that score in some documents of the queries, one document after the other; return their number.
+
+    Of the completions in a field, which follow each other in a query, only the best is listed. term_scores: see
+    DocumentMatches. rows, ends: of each document in these, and where those of each query end. counts: of each document.
+    """
+    n = document = ZERO
+    for q in range(len(ends)):
+        for i in range(document, ends[q]):
+            start, last_field = n, ZERO
+            for m in range(batch.offsets[q], batch.offsets[q + 1]):
+                score, field = term_scores[rows[i], m - batch.offsets[q]], batch.completes[m]
+                is_other = field == 0 or field != last_field
+                if np.isnan(score) or (field and score <= (0.0 if is_other else scores[n - 1])):
+                    continue
+                n += is_other
+                terms[n - 1], scores[n - 1], last_field = batch.terms[m], score, field
+            counts[i] = n - start
+        document = ends[q]
+    return n
+
+
+@compiled()
 def compare_with_queries(
     batch: QueryBatch, own_scores: Matrix[np.float64], own_weights: NDArray[np.float64], factors: Matrix[np.float64],
     ends: NDArray[np.int64], matches: DocumentMatches, absolute: NDArray[np.float64],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,7 @@ MAX_KEPT_SCORES = 1 << 17
 """Maximum number of term scores that are kept of a match for explanations: 1 MiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermContributions:
+class TermContributions(NamedTuple):
     """A question's best phrasing for a query, and the contribution of each shared term to the score."""
 
     phrasing: int = 0
@@ -71,20 +71,18 @@ class CandidateMatches:
     absolute: list[NDArray[np.float64]]
     batches: Sequence[DocumentMatches] = ()
 
-    def select(self, number: int, rows: range, candidates: Sequence[Array]) -> DocumentMatches | None:
-        """Return a batch's matches with some of the candidates, with term scores; None if these were not kept."""
+    def find_rows(self, number: int, rows: range, candidates: Sequence[Array]) -> Array | None:
+        """Return the rows of some of a batch's candidates in its matches; None if their term scores were not kept."""
         if not len(self.batches[number].term_scores):
             return None
-        places = [np.empty(0, np.int64)]
-        all_known = self.candidates[rows.start : rows.stop]
-        starts = accumulate(map(len, all_known), initial=0)
-        for start, known, wanted in zip(starts, all_known, candidates, strict=False):
+        start, places = 0, [np.empty(0, np.int64)]
+        for known, wanted in zip(self.candidates[rows.start : rows.stop], candidates, strict=True):
             at = find_positions(known, wanted)
             if len(at) and at.min() < 0:
                 return None
             places.append(start + at)
-        chosen = np.concatenate(places)
-        return DocumentMatches._make(column[chosen] for column in self.batches[number])
+            start += len(known)
+        return np.concatenate(places)
 
 
 class PostingsSearcher:
@@ -165,12 +163,14 @@ class PostingsSearcher:
         contributions: list[list[TermContributions]] = []
         for number, (rows, batch) in enumerate(self._iter_batches(prepared)):
             own = candidates[rows.start : rows.stop]
-            matches, ends = known.select(number, rows, own) if known else None, _find_ends(own)
-            matches = matches or self._match(batch, own, ends, True)
-            of_queries = zip(_split(matches.term_scores, ends), _split(matches.phrasings, ends), strict=True)
-            for q, (term_scores, phrasings) in enumerate(of_queries):
-                named = batch.name_scores(q, term_scores)
-                contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
+            ends, places = _find_ends(own), known.find_rows(number, rows, own) if known else None
+            if known and places is not None:
+                matches = known.batches[number]
+            else:
+                matches, places = self._match(batch, own, ends, True), np.arange(sum(map(len, own)))
+            named = batch.name_scores(matches, places, ends)
+            found = list(map(TermContributions, matches.phrasings[places].tolist(), named))
+            contributions += [found[start:end] for start, end in pairwise((0, *ends.tolist()))]
         return contributions
 
     def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:

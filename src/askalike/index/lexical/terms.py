@@ -39,6 +39,12 @@ def word_of(term: str) -> str:
     return term[1:] if field_of(term) else term
 
 
+def parse_terms(terms: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """Return for each term its word and the number of its field."""
+    fields = _FIELD_OF_MARK
+    return {term: (term[1:], fields[term[:1]]) if term[:1] in fields else (term, 0) for term in terms}
+
+
 def move_term(term: str, stored_fields: Sequence[int]) -> str:
     """Return the term that stands for the same word in the field that its field is stored as, see Segment."""
     field = field_of(term)
