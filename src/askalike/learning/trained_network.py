@@ -88,7 +88,7 @@ def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting:
         raise SettingsError(f"{setting}: a model of the network {found}; expected {expected}, over word vectors")
     rows = {token: row for row, token in enumerate(saved.features.tokens)}
     places = [*range(RESERVED), *(rows.get(token, UNKNOWN) for token in tokens[RESERVED:])]
-    table = next(name for name, p in network.named_parameters() if p is network.word_embedding.weight)
+    table = f"{network.words_at}.weight"
     source, target = saved.network.state_dict(), network.state_dict()
     _check_shapes(source, target, table, setting, same_words=list(saved.features.tokens) == list(tokens))
     network.load_state_dict({name: source[name][places] if name == table else source[name] for name in target})

@@ -150,15 +150,12 @@ class CnnNetwork(WordVectorNetwork):
     """s(q1, q2) is the cosine of the two questions' convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = CnnNetworkSettings
+    words_at: ClassVar[str] = "convolution.words"
 
     def __init__(self, settings: CnnNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.units
         self.convolution = WindowMax(vocabulary_size, **settings.model_dump(include=CONVOLUTION_SETTINGS))
-
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.convolution.words
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, units)."""
@@ -181,6 +178,7 @@ class BowCnnNetwork(WordVectorNetwork):
     """s(q1, q2) = β1 · cosine of the bags of words + β2 · cosine of the convolutional vectors."""
 
     Settings: ClassVar[type[Settings]] = BowCnnNetworkSettings
+    words_at: ClassVar[str] = "convolution.words"
     features: ClassVar[str] = "stemmed_words"
     metrics: tuple[Metric, ...] = ("cosine", "cosine")
 
@@ -189,10 +187,6 @@ class BowCnnNetwork(WordVectorNetwork):
         self.bag = WeightedBag(vocabulary_size, settings.train_weights)
         self.convolution = WindowMax(vocabulary_size, **settings.model_dump(include=CONVOLUTION_SETTINGS))
         self.beta = nn.Parameter(torch.ones(2))
-
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.convolution.words
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Initialise with the pre-trained word vectors, and with the words' idf or ones as weights."""

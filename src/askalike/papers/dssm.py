@@ -68,10 +68,6 @@ class TwoTowerNetwork(WordVectorNetwork):
     def generates_answers(self) -> bool:
         return bool(self.settings.writes)
 
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.words
-
     def set_word_counts(self, counts: Tensor) -> None:
         self.decoder.set_word_counts(counts)
 

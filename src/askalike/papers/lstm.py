@@ -137,6 +137,7 @@ class LstmNetwork(WordVectorNetwork):
     """Scores are log odds that two texts belong together: w · cosine + b, or the pair classifier's."""
 
     Settings: ClassVar[type[Settings]] = LstmNetworkSettings
+    words_at: ClassVar[str] = "reader.words"
 
     def __init__(self, settings: LstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
@@ -150,10 +151,6 @@ class LstmNetwork(WordVectorNetwork):
     @staticmethod
     def has_indexable_vectors(settings: LstmNetworkSettings) -> bool:
         return settings.head == "cosine"
-
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
@@ -189,15 +186,12 @@ class SiameseLstmNetwork(WordVectorNetwork):
     """Questions and answers are encoded by the same LSTM."""
 
     Settings: ClassVar[type[Settings]] = SiameseLstmNetworkSettings
+    words_at: ClassVar[str] = "reader.words"
 
     def __init__(self, settings: SiameseLstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = pooled_size(settings.pooling, settings.hidden)
         self.reader = WordLstm(vocabulary_size, settings, settings.hidden)
-
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
@@ -232,10 +226,6 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
             raise SettingsError(f"network.topics: expected the folder of a trained siamese_lstm; train one: {trained}")
         return {"topics": settings.topics}
 
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.words
-
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
         words, topics = self.words(batch["ids"]), self.topics(batch)[0]
@@ -254,6 +244,7 @@ class HierarchicalLstmNetwork(WordVectorNetwork):
     """The last state of an LSTM over sentences, each the last state of an LSTM over its words; cosines."""
 
     Settings: ClassVar[type[Settings]] = HierarchicalLstmNetworkSettings
+    words_at: ClassVar[str] = "reader.words"
     features: ClassVar[str] = "sentences"
 
     def __init__(self, settings: HierarchicalLstmNetworkSettings, vocabulary_size: int) -> None:
@@ -261,10 +252,6 @@ class HierarchicalLstmNetwork(WordVectorNetwork):
         self.vector_dim = settings.hidden
         self.reader = WordLstm(vocabulary_size, settings, settings.sentence)
         self.over = LstmLayer(settings.sentence, settings.hidden)
-
-    @property
-    def word_embedding(self) -> nn.Embedding:
-        return self.reader.words
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, sentences, tokens) as one part (batch, hidden)."""

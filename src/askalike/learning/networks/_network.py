@@ -1,9 +1,8 @@
 """The base of every network: texts to vectors, and vectors to scores."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from pydantic import Field
@@ -151,10 +150,13 @@ class Network(nn.Module):
 class WordVectorNetwork(Network):
     """A network over word vectors, which are initialised with pre-trained ones if there are any."""
 
+    words_at: ClassVar[str] = "words"
+    """The place of the word vectors among its modules."""
+
     @property
-    @abstractmethod
     def word_embedding(self) -> nn.Embedding:
         """The word vectors: (size, dim)."""
+        return cast(nn.Embedding, self.get_submodule(self.words_at))
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         copy_pretrained_vectors(self.word_embedding, vectors)
