@@ -139,6 +139,14 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+@pytest.fixture(scope="module")
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Files are not flushed to the disk, for tests that write thousands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """A disk of three megabytes, or of the size that the parameter names."""

@@ -29,13 +29,7 @@ RECORDS = (
 QUESTIONS = [record for record in RECORDS if isinstance(record, Question)]
 OTHERS = {"cross_encoder", "pretrained"}
 """These need a model; a cross-encoder ranks candidates alone."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_waiting_for_the_disk():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def available(name):

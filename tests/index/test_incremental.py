@@ -52,12 +52,8 @@ queries = st.lists(
 )
 filters = st.none() | st.sets(NUMBERS)
 given_changes = given(changes, layouts, weightings, queries, filters, st.sampled_from([1, 2, 3, 100]))
-moderate = examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+moderate = examples(60)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def title_key(terms):
@@ -168,7 +164,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
         assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed, fields)
 
 
-@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(30)
 @given_changes
 def test_explanations_add_up(steps, layout, weighting, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +179,7 @@ def test_explanations_add_up(steps, layout, weighting, batch, allowed, k):
                     assert len({t for t, _ in row.scores}) == len(row.scores)
 
 
-@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
 def test_neither_k_nor_the_batch_changes_a_result(documents, batch, layout):
     searcher = fresh(documents, *layout)
@@ -196,7 +192,7 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, batch, layout):
                 assert alone.scores.tolist() == whole.scores[:k].tolist()
 
 
-@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), queries, layouts)
 def test_search_and_score_agree(documents, batch, layout):
     searcher = fresh(documents, *layout)
@@ -206,7 +202,7 @@ def test_search_and_score_agree(documents, batch, layout):
         assert all(f.scores.tolist() == s.tolist() for f, s in zip(found, scored, strict=True))
 
 
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(st.dictionaries(NUMBERS, phrasings, min_size=1), NUMBERS, terms, queries, layouts)
 def test_a_rephrasing_never_lowers_a_score(documents, number, text, batch, layout):
     documents.setdefault(number, [(0, [])])

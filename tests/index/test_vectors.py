@@ -38,13 +38,7 @@ METRICS = [("cosine",), ("dot",), ("euclidean",), ("cosine", "dot"), ("dot", "eu
 layouts = st.tuples(st.sampled_from(METRICS), st.sampled_from(["f16", "int8", "f32"]), st.booleans())
 allowed_numbers = st.none() | st.sets(NUMBERS).map(lambda s: np.array(sorted(s), np.int64))
 moderate = examples(60)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_waiting_for_the_disk():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def vectors(values, metrics, has_sparse):

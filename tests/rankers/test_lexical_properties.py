@@ -57,13 +57,7 @@ filters = st.none() | st.builds(
     lambda tags, period: Filter(tags, *period), st.sampled_from([(), ("x",), ("x", "y")]), st.sampled_from(PERIODS)
 )
 moderate = examples(25)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_waiting_for_the_disk():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @contextmanager
