@@ -8,6 +8,7 @@ import pytest
 import askalike
 from askalike import Question
 from askalike.calibration.abstention import AbstentionRule
+from askalike.core.errors import ArchiveError
 
 
 @pytest.fixture
@@ -28,6 +29,21 @@ def test_a_question_is_not_like_itself(desk) -> None:
     question = desk.archive.view().get_questions(["q1"])["q1"]
     assert desk.search(question.title, 1)[0].question.id == "q1"
     assert {m.question.id for m in desk.find_similar(question, 9, min_similarity=0)} == {"q0", "q3"}
+
+
+def test_a_closed_engine_says_so_in_one_line(desk) -> None:
+    desk.close()
+    question = Question("q", "Where is my bike?")
+    for use in (
+        lambda: desk.search(question.title),
+        lambda: desk.find_similar(question),
+        lambda: len(desk.archive.view()),
+        lambda: list(desk.archive.view().titles()),
+        lambda: desk.archive.upsert([question]),
+        lambda: desk.archive.delete(["q1"]),
+    ):
+        with pytest.raises(ArchiveError, match="desk: the archive is closed; open it again"):
+            use()
 
 
 def test_searcher_is_opened_again_only_after_a_change(desk) -> None:

@@ -35,6 +35,8 @@ def _run_alone(method: Callable[P, ResultT]) -> Callable[P, ResultT]:
 
 def _explain(error: sqlite3.DatabaseError, path: Path) -> Exception:
     """Return what to raise: errors of statements, locks and disks, which are subclasses, say what they are."""
+    if isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error):
+        return ArchiveError(f"{path}: the archive is closed; open it again")
     return damaged_database(path, error) if type(error) is sqlite3.DatabaseError else error
 
 
@@ -195,7 +197,7 @@ def _database_uri(path: Path) -> str:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about disks, locks and damage into an ArchiveError with advice."""
+    """Turn SQLite's errors about disks, locks, damage and closed archives into an ArchiveError with advice."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -203,6 +205,8 @@ def storage_errors(path: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         problem = "holds a lone surrogate, which cannot be stored; replace it, nothing of its batch was written"
         raise ArchiveError(f"{path}: {error.object[:60]!r} {problem}") from None
+    except sqlite3.ProgrammingError as error:
+        raise _explain(error, path) from None
     except sqlite3.DatabaseError as error:
         raise damaged_database(path, error) from None
 
