@@ -233,6 +233,14 @@ def test_responses_are_not_cached_and_have_the_type_that_they_name(service: Serv
     assert service.get("/widget.js").headers["cache-control"].startswith("public")
 
 
+def test_a_slash_too_many_leads_to_the_path_alone_whatever_the_host(service: Service) -> None:
+    for path, other in ((f"{SIMILAR}/?title=a%20b", f"{SIMILAR}?title=a%20b"), ("/healthz/", "/healthz")):
+        answer = service.get(path)
+        assert (answer.status, answer.headers["location"]) == (307, other)
+    for path in ("//healthz/", "/nowhere/", "//elsewhere.example/"):
+        assert service.get(path).status == 404
+
+
 @pytest.mark.parametrize("header", ["forwarded", "via", "x-forwarded-for", "x-real-ip"])
 def test_without_keys_a_proxy_is_refused(service: Service, header: str) -> None:
     answer = service.get(f"{SIMILAR}?title=card", **{header: "for=203.0.113.9"})

@@ -15,6 +15,7 @@ from askalike.service.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
     LoopbackOnlyMiddleware,
+    SlashRedirector,
     TracingMiddleware,
 )
 from askalike.service.pages.rendering import render_error_page
@@ -62,10 +63,12 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # its pages load files from other hosts
         redoc_url=None,
+        redirect_slashes=False,
         responses=dict(RESPONSES),
         exception_handlers=dict(ERROR_HANDLERS),
     )
     app.state.service = state
+    app.router.default = SlashRedirector(app.router)
     app.router.routes.extend(direct.router.routes)
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
     for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, moderation.router):

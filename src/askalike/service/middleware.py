@@ -1,4 +1,4 @@
-"""The middleware of all routes: request id and log line, checks of host and origin, limits on bodies, and HEAD."""
+"""The middleware of all routes: request id, log line, checks of host and origin, limits on bodies, HEAD, redirects."""
 
 import asyncio
 import re
@@ -10,6 +10,8 @@ from random import getrandbits
 from fastapi import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Match, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.core.values import format_count, is_loopback
@@ -120,6 +122,25 @@ class HeadMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_head = scope["type"] == "http" and scope["method"] == "HEAD"
         await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
+
+
+class SlashRedirector:
+    """ASGI application for a path without a route: a redirect if there is one with, or without, a slash at the end.
+
+    The address is that path alone: behind a proxy the service knows neither the public scheme nor the host.
+    """
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, query = scope["path"], scope.get("query_string", b"").decode("latin-1")
+        other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+        is_safe = not path.startswith("//")  # which would lead to another host
+        if is_safe and any(route.matches({**scope, "path": other})[0] != Match.NONE for route in self._router.routes):
+            await RedirectResponse(f"{other}?{query}" if query else other)(scope, receive, send)
+        else:
+            await self._router.not_found(scope, receive, send)
 
 
 class LoopbackOnlyMiddleware:
