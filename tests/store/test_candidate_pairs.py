@@ -100,6 +100,10 @@ def test_a_proposal_needs_no_decision_once_linked_or_once_a_question_is_deleted(
     archive.upsert([Link("a", "b"), Link("c", "b")])
     archive.delete(["e"])
     assert pending(archive) == ["fg"]
+    assert candidate_pairs.count_by_state(archive) == {"open": 1, "accepted": 0, "rejected": 0, "skipped": 0}
+    decide_proposal(archive, pending_proposals(archive)[0].id, "reject")
+    archive.delete(["f"])
+    assert candidate_pairs.count_by_state(archive) == {"open": 0, "accepted": 0, "rejected": 1, "skipped": 0}
 
 
 def test_skipped_pairs_come_last_the_oldest_first(archive):

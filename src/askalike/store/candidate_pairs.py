@@ -35,6 +35,8 @@ LINKED_SQL = """EXISTS (
     ) SELECT 1 FROM same WHERE id = p.original_id
 )"""
 """SQL condition: the questions of `p` are already joined by duplicate links, directly or transitively."""
+UNSETTLED_SQL = f"{BOTH_EXIST_SQL} AND NOT {LINKED_SQL}"
+"""SQL condition: the pair `p` still needs a decision, unless somebody has decided on it."""
 
 
 class AlreadyDecidedError(ArchiveError):
@@ -72,7 +74,7 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: 
     """
     sql = f"""INSERT INTO proposals (duplicate_id, original_id, probability, score, ranker, created_at)
         SELECT p.duplicate_id, p.original_id, ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS duplicate_id, ?2 AS original_id) p
-        WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL}
+        WHERE ?1 != ?2 AND {UNSETTLED_SQL}
         ON CONFLICT (MIN(duplicate_id, original_id), MAX(duplicate_id, original_id)) DO UPDATE SET
         duplicate_id = excluded.duplicate_id, original_id = excluded.original_id, probability = excluded.probability,
         score = excluded.score, ranker = excluded.ranker, created_at = excluded.created_at
@@ -110,7 +112,7 @@ def list_proposals(
     where, values = _after_clause(archive, state, after_id)
     orders = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}
     if state in orders:
-        where += f" AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL}"
+        where += f" AND {UNSETTLED_SQL}"
     order = orders.get(state, "p.decided_at DESC, p.number DESC")
     sql = f"{PROPOSAL_SQL} WHERE p.state = ?1{where} ORDER BY {order} LIMIT ?2"
     return [PairProposal(*row) for row in archive._connection.execute(sql, (state, limit, *values))]
@@ -125,8 +127,11 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
 
 
 def count_by_state(archive: Archive) -> dict[ProposalState, int]:
-    """Return the number of proposals in each state, including those that no longer need a decision."""
-    counts = dict(archive._connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
+    """Return the number of proposals in each state that `list_proposals` returns."""
+    sql = (
+        f"SELECT state, COUNT(*) FROM proposals p WHERE state NOT IN ('open', 'skipped') OR {UNSETTLED_SQL} GROUP BY 1"
+    )
+    counts = dict(archive._connection.execute(sql))
     return {state: counts.get(state, 0) for state in PROPOSAL_STATES}
 
 
