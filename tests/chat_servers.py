@@ -5,7 +5,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -14,6 +13,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
+
+from http_servers import LocalServer, QuietHandler
 
 Fields = Mapping[str, Any]
 Answer = tuple[int, Any]
@@ -38,7 +39,7 @@ class ChatServer:
         self._ids = count(101)
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
             def handle_any(self) -> None:
@@ -49,26 +50,17 @@ class ChatServer:
                 fields = dict(parse_qsl(parts.query)) | (json.loads(raw) or {} if is_json else dict(parse_qsl(raw)))
                 status, answer = server.take(self.command, parts.path, fields, self.headers.get("Authorization", ""))
                 body = json.dumps(answer).encode() if answer is not None else b""
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("Retry-After", "0.05")
-                self.end_headers()
-                self.wfile.write(body)
+                self.reply(body, status, retry_after="0.05")
 
             do_GET = do_POST = do_PATCH = do_DELETE = handle_any
 
-            def log_message(self, *_: Any) -> None: ...
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
-        Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        self._http = LocalServer(Handler)
+        self.address = self._http.address
 
     def __enter__(self) -> "ChatServer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
         self._http.server_close()
 
     def take(self, method: str, path: str, fields: Fields, authorization: str) -> Answer:

@@ -8,9 +8,7 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +17,7 @@ import pytest
 
 from askalike.readers import import_archive
 from commands import Finished, askalike
+from http_servers import LocalServer, QuietHandler
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 ROOT = Path(__file__).parents[2]
@@ -33,22 +32,13 @@ import suggest  # noqa: E402
 def test_a_redirect_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[str] = []
 
-    class Elsewhere(BaseHTTPRequestHandler):
+    class Elsewhere(QuietHandler):
         def do_GET(self) -> None:
             requests.append(self.path)
-            self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
-            self.end_headers()
+            self.reply(b"", 302, location=f"http://localhost:{self.server.server_port}/elsewhere")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/similar"
-        with pytest.raises(github_api.ActionError, match="answered 302"):
-            github_api.fetch("GET", address, None, {"Authorization": "Bearer ask_SECRET"})
-        server.shutdown()
+    with LocalServer(Elsewhere) as server, pytest.raises(github_api.ActionError, match="answered 302"):
+        github_api.fetch("GET", f"{server.address}/similar", None, {"Authorization": "Bearer ask_SECRET"})
     assert requests == ["/similar"]
 
 
@@ -68,24 +58,17 @@ class GitHubAndService:
         self.status = 200
         hub = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def handle_request(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
                 hub.requests.append((self.command, self.path, body))
-                content = json.dumps(hub.answer(self.command, self.path, body)).encode()
-                self.send_response(hub.status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.reply(json.dumps(hub.answer(self.command, self.path, body)).encode(), hub.status)
 
             do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = handle_request
 
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = LocalServer(Handler)
+        self.address = self.server.address
 
     def answer(self, method: str, path: str, body: Any) -> Any:
         parts = urlsplit(path)
@@ -140,7 +123,6 @@ def event(action: str = "opened", **issue: Any) -> dict[str, Any]:
 def hub() -> Iterator[GitHubAndService]:
     hub = GitHubAndService()
     yield hub
-    hub.server.shutdown()
     hub.server.server_close()
 
 

@@ -4,13 +4,14 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 from opensearch.nodes import free_port
 
 from askalike.core.errors import EngineError, SettingsError
 from askalike.opensearch.connection import OpenSearchAddress, OpenSearchConnection, connect
+from http_servers import LocalServer, QuietHandler
 
 
 def test_an_address_names_nodes_login_and_options():
@@ -50,10 +51,7 @@ def test_nothing_listens_there(client):
 def connected(*sites: type[BaseHTTPRequestHandler]) -> Iterator[OpenSearchConnection]:
     """Serve these sites as the nodes of a cluster; yield a connection to it."""
     with ExitStack() as stack:
-        servers = [stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), site)) for site in sites]
-        for server in servers:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            stack.callback(server.shutdown)
+        servers = [stack.enter_context(LocalServer(site)) for site in sites]
         nodes = ",".join(f"127.0.0.1:{server.server_port}" for server in servers)
         yield OpenSearchConnection(OpenSearchAddress.parse(f"http://{nodes}"))
 
@@ -61,17 +59,11 @@ def connected(*sites: type[BaseHTTPRequestHandler]) -> Iterator[OpenSearchConnec
 VERSION = {"version": {"number": "3.5.0", "distribution": "opensearch"}}
 
 
-class _Site(BaseHTTPRequestHandler):
+class _Site(QuietHandler):
     status, kind, body = 200, "text/plain", b"<html>Welcome</html>"
 
     def do_GET(self) -> None:
-        self.send_response(self.status)
-        self.send_header("content-type", self.kind)
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.reply(self.body, self.status, content_type=self.kind)
 
 
 class _LockedSite(_Site):

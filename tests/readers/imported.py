@@ -1,14 +1,13 @@
 """What the readers' tests look at: an archive just imported, and a site to import from."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary
+from http_servers import LocalServer, QuietHandler
 
 
 @dataclass
@@ -37,21 +36,14 @@ class HttpSite:
         self.requests: list[str] = []
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
                 site.requests.append(self.path)
                 status, content, location = site.respond(self.path)
-                self.send_response(status)
-                self.send_header("Location", location)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                self.reply(content, status, location=location)
 
-            def log_message(self, *_: object) -> None: ...
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = LocalServer(Handler)
+        self.address = self._server.address
 
     def respond(self, path: str) -> tuple[int, bytes, str]:
         """Return status, content and the address of a redirect."""
@@ -61,5 +53,4 @@ class HttpSite:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
         self._server.server_close()

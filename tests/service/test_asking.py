@@ -5,7 +5,6 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from serving import Service
 
 from askalike.store import Archive
 from commands import askalike
+from http_servers import LocalServer, QuietHandler
 
 V1 = "/v1/riverside"
 
@@ -148,23 +148,15 @@ def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_sea
         sentence = opened.view().get_answers(["r013_1"])["r013_1"].body.split(". ")[0].rstrip(".")
     waiting = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             waiting.wait(60)
             message = {"role": "assistant", "content": f"{sentence} [r013]. It is free of charge in Atlantis [r013]."}
-            content = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.reply(json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode())
 
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    endpoint = f"endpoint=http://127.0.0.1:{server.server_port}/v1"
-    options = ("--set", endpoint, "--set", "endpoint_model=small", "--set", "timeout_s=60")
+    server = LocalServer(Handler)
+    options = ("--set", f"endpoint={server.address}/v1", "--set", "endpoint_model=small", "--set", "timeout_s=60")
     served, query = serve(archive, options=options), {"title": "I have lost my library card", "mode": "grounded"}
     with ThreadPoolExecutor(1) as pool:
         answered = pool.submit(served.send, "POST", f"{V1}/answer", query)
@@ -174,5 +166,4 @@ def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_sea
     assert (answer["generated"], answer["grounded"], answer["model"]) == (True, True, "small")
     assert (answer["text"], answer["removed_sentences"]) == (f"{sentence} [r013].", 1)
     assert [source["question_id"] for source in answer["sources"]] == ["r013"]
-    server.shutdown()
     server.server_close()

@@ -1,8 +1,6 @@
 """The widget on a plain page of another site, in Chromium."""
 
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
 from chromium import assert_accessible, watched_pages
+from http_servers import LocalServer, QuietHandler
 from waiting import wait_for
 
 MAX_BYTES = 5_000
@@ -42,24 +41,18 @@ class Site:
         self.page = ""
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_GET(self) -> None:
-                text = site.page.encode()
-                self.send_response(200)
-                self.send_header("content-type", "text/html; charset=utf-8")
-                self.send_header("content-security-policy", "style-src 'none'; object-src 'none'")
-                self.end_headers()
-                self.wfile.write(text)
+                headers = {
+                    "content_type": "text/html; charset=utf-8",
+                    "content_security_policy": "style-src 'none'; object-src 'none'",
+                }
+                self.reply(site.page.encode(), **headers)
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = LocalServer(Handler)
+        self.origin = self._server.address
 
     def end(self) -> None:
-        self._server.shutdown()
         self._server.server_close()
 
 

@@ -4,9 +4,8 @@ import functools
 import json
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from askalike.text.subwords import Bpe, find_packaged_vectors
 from calibration.riverside import riverside
 from chromium import assert_accessible, watched_pages
 from commands import askalike
+from http_servers import LocalServer
 
 TAKE = "document.title='taken'"
 HOSTILE = f'Zeppelin <img src=x onerror="{TAKE}"> </script><script>{TAKE}</script> {{{{ 7*7 }}}}'
@@ -70,18 +70,14 @@ class _QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
-def serve(folder: Path) -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_QuietHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+def serve(folder: Path) -> LocalServer:
+    return LocalServer(functools.partial(_QuietHandler, directory=str(folder)))
 
 
 @pytest.fixture(scope="session")
 def server(site: Path) -> Iterator[str]:
-    running = serve(site)
-    yield f"http://127.0.0.1:{running.server_port}/"
-    running.shutdown()
-    running.server_close()
+    with serve(site) as running:
+        yield f"{running.address}/"
 
 
 @pytest.fixture
@@ -389,7 +385,7 @@ def test_the_widget_searches_in_a_page_of_another_site(browser: Any, server: str
     other = serve(tmp_path)
     page, urls = browser.new_page(), list[str]()
     page.on("request", lambda request: urls.append(request.url))
-    page.goto(f"http://127.0.0.1:{other.server_port}/")
+    page.goto(f"{other.address}/")
     box = page.get_by_role("combobox", name="Ask")
     box.press_sequentially("I lost my library ca", delay=5)
     options = page.get_by_role("option")
@@ -407,7 +403,6 @@ def test_the_widget_searches_in_a_page_of_another_site(browser: Any, server: str
     assert page.evaluate("window.chosen") == "r013"
     page.get_by_role("listbox").wait_for(state="hidden")
     assert {url for url in urls if not url.startswith((server, page.url, "data:"))} == set()
-    other.shutdown()
     other.server_close()
 
 

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shutil
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.run import _encoder_trial
 from commands import askalike
+from http_servers import LocalServer, QuietHandler
 from needs import need
 from small_models import WORDS, write_encoder
 
@@ -113,7 +112,7 @@ def test_what_cannot_be_used_leaves_nothing_behind(archive, model, tmp_path):
         adopt_encoder(archive, str(broken), name="mine")
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(QuietHandler):
     """What the hub says of one model, and its files."""
 
     folder: Path
@@ -151,19 +150,13 @@ class Hub(BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(content)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture
 def hub(model, monkeypatch):
     Hub.folder, Hub.changed = model, None
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    yield Hub
-    server.shutdown()
-    server.server_close()
+    with LocalServer(Hub) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.address)
+        yield Hub
 
 
 def test_it_is_fetched_when_asked(archive, hub):

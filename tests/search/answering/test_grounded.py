@@ -1,11 +1,9 @@
 """Grounded answers, written by a small server that speaks OpenAI's chat completions, and misbehaves."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from askalike.search.answering.grounded import (
 from askalike.search.engine import LocalEngine
 from calibration.riverside import riverside
 from commands import askalike
+from http_servers import LocalServer, QuietHandler
 
 WORDS = "lm_jelinek_mercer"
 LOST_CARD = "I have lost my library card"
@@ -35,12 +34,12 @@ class ChatServer:
 
     def __init__(self) -> None:
         self.text, self.finish_reason = "", "stop"
-        self.behave: Callable[[BaseHTTPRequestHandler], None] | None = None
+        self.behave: Callable[[QuietHandler], None] | None = None
         self.requests: list[dict[str, Any]] = []
         self.key: str | None = None
         chat = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 chat.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 chat.key = self.headers.get("Authorization")
@@ -49,30 +48,19 @@ class ChatServer:
                 else:
                     message = {"role": "assistant", "content": chat.text}
                     choice = {"index": 0, "message": message, "finish_reason": chat.finish_reason}
-                    reply(self, json.dumps({"object": "chat.completion", "choices": [choice]}).encode())
+                    self.reply(json.dumps({"object": "chat.completion", "choices": [choice]}).encode())
 
-            def log_message(self, *_: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = LocalServer(Handler)
+        self.url = f"{self.server.address}/v1"
 
     def endpoint(self, timeout_s: float = 30.0) -> ChatEndpoint:
         return ChatEndpoint(self.url, "small", "secret", timeout_s)
-
-
-def reply(handler: BaseHTTPRequestHandler, content: bytes, status: int = 200, length: int | None = None) -> None:
-    handler.send_response(status)
-    handler.send_header("Content-Length", str(len(content) if length is None else length))
-    handler.end_headers()
-    handler.wfile.write(content)
 
 
 @pytest.fixture
 def chat() -> Iterator[ChatServer]:
     chat = ChatServer()
     yield chat
-    chat.server.shutdown()
     chat.server.server_close()
 
 
@@ -116,7 +104,7 @@ def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
 def test_a_redirect_is_an_error_so_that_no_other_host_gets_the_key(chat: ChatServer, status: int) -> None:
     other = ChatServer()
 
-    def redirect(handler: BaseHTTPRequestHandler) -> None:
+    def redirect(handler: QuietHandler) -> None:
         handler.send_response(status)
         handler.send_header("Location", f"{other.url}/chat/completions")
         handler.end_headers()
@@ -153,7 +141,7 @@ def test_an_answer_that_was_cut_off_loses_its_last_sentence_alone(engine: LocalE
     assert ask(engine, chat.endpoint()).reply.text == f"{sentence} [r013]."
 
 
-def drip(handler: BaseHTTPRequestHandler) -> None:
+def drip(handler: QuietHandler) -> None:
     """A byte now and then: no single one is late."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -166,7 +154,7 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
             return
 
 
-def drip_headers(handler: BaseHTTPRequestHandler) -> None:
+def drip_headers(handler: QuietHandler) -> None:
     """A header now and then: the body never begins."""
     with suppress(OSError):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
@@ -175,22 +163,22 @@ def drip_headers(handler: BaseHTTPRequestHandler) -> None:
             time.sleep(0.02)
 
 
-MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = {
+MISBEHAVIOUR: dict[str, tuple[Callable[[QuietHandler], None], str]] = {
     "slow": (lambda handler: time.sleep(1), "sent no complete answer within 0.3 s"),
     "dripping": (drip, "sent no complete answer within 0.3 s"),
     "dripping headers": (drip_headers, "sent no complete answer within 0.3 s"),
-    "nested": (lambda handler: reply(handler, b"[" * 100_000 + b"]" * 100_000), "not a chat completion"),
-    "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "not a chat completion"),
-    "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "not a chat completion"),
-    "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "not a chat completion"),
-    "no choices": (lambda handler: reply(handler, b'{"choices": []}'), "not a chat completion"),
-    "a list": (lambda handler: reply(handler, b"[]"), "not a chat completion"),
+    "nested": (lambda handler: handler.reply(b"[" * 100_000 + b"]" * 100_000), "not a chat completion"),
+    "cut off": (lambda handler: handler.reply(b'{"choices": [{"mess', content_length="999"), "not a chat completion"),
+    "half of JSON": (lambda handler: handler.reply(b'{"choices": [{"mess'), "not a chat completion"),
+    "another shape": (lambda handler: handler.reply(b'{"error": "overloaded"}'), "not a chat completion"),
+    "no choices": (lambda handler: handler.reply(b'{"choices": []}'), "not a chat completion"),
+    "a list": (lambda handler: handler.reply(b"[]"), "not a chat completion"),
     "no text": (
-        lambda handler: reply(handler, b'{"choices": [{"message": {"content": null}}]}'),
+        lambda handler: handler.reply(b'{"choices": [{"message": {"content": null}}]}'),
         "the answer has no text",
     ),
-    "an error": (lambda handler: reply(handler, b"", 429), "answered 429"),
-    "endless": (lambda handler: reply(handler, b" " * (2 << 20)), "not a chat completion"),
+    "an error": (lambda handler: handler.reply(b"", 429), "answered 429"),
+    "endless": (lambda handler: handler.reply(b" " * (2 << 20)), "not a chat completion"),
 }
 
 
