@@ -14,7 +14,7 @@ from askalike import encoders
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
-from askalike.text.features.hashed_ngrams import TOKENIZER_FILE, NgramLookup, RowCounts, sum_weighted_rows
+from askalike.text.features.hashed_ngrams import TOKENIZER_FILE, NgramLookup, RowCounts, WeightedRows
 from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors
 from random_examples import examples
 
@@ -61,7 +61,7 @@ def test_pieces_are_those_of_the_vectors_own_tokenizer(text):
     pytest.importorskip(VECTORS_PACKAGE)
     theirs, bpe = _both(tokenizers)
     text = " ".join(text.replace("▁", "").encode(errors="ignore").decode().split())
-    mine = [id for word in text.split(" ") if text for id in bpe.encode(word)]
+    mine = [id for ids in bpe.encode(text.split(" ") if text else []) for id in ids]
     assert mine == theirs.encode(text, add_special_tokens=False).ids
 
 
@@ -77,9 +77,10 @@ def _both(tokenizers, made=[]):  # noqa: B006 (read once)
 def test_pieces_by_hand(tokenizer):
     bpe = Bpe.from_file(tokenizer)
     names = {n: piece for piece, n in zip(VOCABULARY, range(len(VOCABULARY)), strict=True)}
-    assert [names[i] for i in bpe.encode("abcb")] == ["▁ab", "c", "b"]
-    assert [names[i] for i in bpe.encode("é")] == ["▁", "<0xC3>", "<0xA9>"]
-    assert len(bpe.encode("c" * 1_000)) == 1_001
+    first, second, long = bpe.encode(["abcb", "é", "c" * 1_000])
+    assert [names[i] for i in first] == ["▁ab", "c", "b"]
+    assert [names[i] for i in second] == ["▁", "<0xC3>", "<0xA9>"]
+    assert len(long) == 1_001
 
 
 def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
@@ -102,8 +103,8 @@ def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
     rows = np.arange(len(vectors), dtype=np.int32)
     offsets, weights = np.array([0, 1, 1, 5, len(rows)]), np.linspace(-1, 2, len(rows), dtype=np.float32)
     texts = rows, offsets[:-1], offsets[1:]
-    sums = sum_weighted_rows(*texts, vectors, weights)
-    assert np.array_equal(sums, sum_weighted_rows(*texts, vectors.astype(np.float32), weights))
+    sums = WeightedRows.of_vectors(vectors, weights).sum(*texts)
+    assert np.array_equal(sums, WeightedRows.of_vectors(vectors.astype(np.float32), weights).sum(*texts))
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
@@ -126,20 +127,21 @@ def test_a_text_alone_and_among_others_is_the_same(static):
 def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
     whole = static.encode_queries([Question("q", text)]).parts[0].values[0]
-    words, vectors, _, rows, _, ends = static.words([text])
-    np.testing.assert_allclose(vectors[rows].sum(axis=0), whole, rtol=1e-4, atol=1e-5)
-    assert [words[row] for row in rows] == text.split()
-    assert ends.tolist() == [0, len(rows)]
+    words = static.words([text])
+    np.testing.assert_allclose(words.vectors.sum(axis=0), whole, rtol=1e-4, atol=1e-5)
+    assert [words.known[number] for number in words.tokens.numbers] == text.split()
+    assert words.tokens.ends.tolist() == [0, len(words.vectors)]
 
 
 def test_a_word_adds_what_it_is_alone_whatever_else_is_looked_up(static):
     texts = ["boil an egg", "", "egg, " * 3 + "x" * 200]
-    words, vectors, _, rows, starts, ends = static.words(texts)
-    assert ends.tolist() == [0, 3, 3, 7]
-    assert [words[row] for row in rows] == " ".join(texts).split()
-    assert starts.tolist() == [0, 5, 8, 0, 5, 10, 15]
+    found = static.words(texts)
+    assert found.tokens.ends.tolist() == [0, 3, 3, 7]
+    words = [found.known[number] for number in found.tokens.numbers]
+    assert words == " ".join(texts).split()
+    assert found.tokens.starts.tolist() == [0, 5, 8, 0, 5, 10, 15]
     alone = static.encode_queries([Question(word, word) for word in words]).parts[0].values
-    np.testing.assert_array_equal(vectors, alone)
+    np.testing.assert_array_equal(found.vectors, alone)
 
 
 def test_only_the_beginning_of_a_text_counts(static):

@@ -120,7 +120,7 @@ def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
     assert nothing is None
     assert most == Word("lost", Span("title", 0, 4))
     words = encoder.words(["Reset cards nothing (most)", *document.values()])
-    total = words.vectors[words.ends[1] :].sum(axis=0)
+    total = words.vectors[words.tokens.ends[1] :].sum(axis=0)
     assert compared.sum(0).tolist() == total.tolist()
     np.testing.assert_allclose(compared.products[0], words.vectors[:4] @ total)
 

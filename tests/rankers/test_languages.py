@@ -62,14 +62,15 @@ def test_function_words_weigh_nothing_in_packaged_vectors_except_english_ones(st
 
 def test_the_words_of_texts_in_two_languages_add_up_to_their_vectors(static):
     texts = ["Was kostet die Lieferung? Was?", "Was it the last delivery? die", "die Lieferung"]
-    words, vectors, _, rows, _, ends = static.words(texts)
+    words = static.words(texts)
+    (numbers, _, ends), vectors = words.tokens, words.vectors
     wholes = static.encode_queries([Question(text, text) for text in texts]).parts[0].values
     for n, whole in enumerate(wholes):
-        own = rows[ends[n] : ends[n + 1]]
-        assert [words[row] for row in own] == texts[n].split()
+        own = slice(ends[n], ends[n + 1])
+        assert [words.known[number] for number in numbers[own]] == texts[n].split()
         np.testing.assert_allclose(vectors[own].sum(axis=0), whole, rtol=1e-4, atol=1e-5)
-    assert not vectors[rows[0]].any()  # the German "Was", unlike the English one
-    assert vectors[rows[ends[1]]].any()
+    assert not vectors[0].any()  # the German "Was", unlike the English one
+    assert vectors[ends[1]].any()
 
 
 def test_words_weigh_more_in_languages_that_the_encoder_does_not_know(static, archive):

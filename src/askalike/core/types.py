@@ -1,7 +1,7 @@
 """The types that all components share: what an archive holds, what a search shows, ranked documents, vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
@@ -428,7 +428,3 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self.parts[0])
-
-    def select(self, row: int) -> "Vectors":
-        """Return the vectors of one text."""
-        return Vectors(tuple(replace(part, values=part.values[row : row + 1]) for part in self.parts))

@@ -14,6 +14,8 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Question, Vectors
 from askalike.encoders._vector_cache import VectorCache
 from askalike.store import TrainingView
+from askalike.text.features.hashed_ngrams import WeightedRows, WordRows
+from askalike.text.tokens import Tokens
 from askalike.text.words import find_form
 
 if TYPE_CHECKING:
@@ -135,19 +137,22 @@ class TracedText(NamedTuple):
 
 
 class TextWords(NamedTuple):
-    """The words of some texts, separated by white space."""
+    """The words of some texts, separated by white space, and the rows of a matrix whose sums are their vectors."""
 
-    words: Sequence[str]
-    vectors: NDArray[np.float32]
-    """(n, dim): the contribution of each of the n words to a text's vector."""
-    forms: NDArray[np.int64]
-    """(n,): equal for words that differ only in case and surrounding punctuation; 0 without letters and digits."""
-    rows: NDArray[np.int64]
-    """The row of each word of the first text, then of the second, and so on."""
-    starts: NDArray[np.int64]
-    """The offset of each of these words in its text."""
-    ends: NDArray[np.int64]
-    """The index of each text's first entry in `rows`, with one more entry than texts."""
+    known: Sequence[str]
+    """Words by their numbers, among them those of the texts."""
+    rows: WordRows
+    tokens: Tokens
+    """The number of each word of the first text, then of the second, and so on, and its offset in its text."""
+    skipped: NDArray[np.bool_]
+    """Whether each of these words has no rows in its text."""
+    matrix: WeightedRows
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """(words of the texts, dim): the contribution of each to its text's vector."""
+        ends, numbers = self.rows.ends, self.tokens.numbers
+        return self.matrix.sum(self.rows.rows, ends[numbers], ends[numbers + 1 - self.skipped])
 
     @classmethod
     def in_context(cls, words: Sequence[Sequence[str]], vectors: NDArray[np.float32]) -> Self:
@@ -156,10 +161,13 @@ class TextWords(NamedTuple):
         The words of a text are separated by one space.
         """
         every = list(chain.from_iterable(words))
+        count = len(every)
         forms = np.array([hash(find_form(word).folded) for word in every], np.int64)
-        starts = [start for own in words for start in _word_starts(own)]
+        starts = np.array([start for own in words for start in _word_starts(own)], np.int64)
         ends = np.array([*accumulate(map(len, words), initial=0)], np.int64)
-        return cls(every, vectors, forms, np.arange(len(every)), np.array(starts, np.int64), ends)
+        rows = WordRows(forms, np.arange(count, dtype=np.int32), np.arange(count + 1))
+        matrix = WeightedRows.of_vectors(vectors, np.ones(count, np.float32))
+        return cls(every, rows, Tokens(np.arange(count), starts, ends), np.zeros(count, np.bool_), matrix)
 
 
 def _word_starts(words: Sequence[str]) -> list[int]:

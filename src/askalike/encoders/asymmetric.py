@@ -175,11 +175,10 @@ class AsymmetricEncoder(Encoder):
         found = self.queries.words(texts)
         if not self._unknown_words:
             return found
-        words, vectors = [found.words[row] for row in found.rows], found.vectors[found.rows]
-        last = {*(found.ends[1:] - 1).tolist()}
-        self._unknown_words.add_to(vectors, [word if n in last else f"{word} " for n, word in enumerate(words)])
-        forms, rows = found.forms[found.rows], np.arange(len(words))
-        return found._replace(words=words, vectors=vectors, forms=forms, rows=rows)
+        split, vectors = [text.split() for text in texts], found.vectors
+        words = [word for own in split for word in (*(f"{word} " for word in own[:-1]), *own[-1:])]
+        self._unknown_words.add_to(vectors, words)
+        return TextWords.in_context(split, vectors)
 
     @cached_property
     def _unknown_words(self) -> UnknownWords | None:

@@ -36,7 +36,7 @@ from askalike.text.features.hashed_ngrams import (
     HashedNgramFeatures,
     HashedNgramSettings,
     PlainTextSettings,
-    sum_weighted_rows,
+    WeightedRows,
 )
 from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors
 
@@ -80,6 +80,7 @@ class StaticEncoder(Encoder):
         self.ngrams = HashedNgramFeatures(settings, bpe, skips_function_words=languages is not None)
         self.vectors = np.ascontiguousarray(vectors, np.float16 if vectors.dtype == np.float16 else np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
+        self._matrix = WeightedRows.of_vectors(self.vectors, self.weights)
         described = json.dumps([settings.model_dump(), fingerprint, 1, *(languages or ())], sort_keys=True)
         self._fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
@@ -143,9 +144,7 @@ class StaticEncoder(Encoder):
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the weighted sum of each text's rows, the same for documents."""
         rows, offsets = self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
-        return Vectors(
-            (VectorPart(sum_weighted_rows(rows, offsets[:-1], offsets[1:], self.vectors, self.weights), "cosine"),)
-        )
+        return Vectors((VectorPart(self._matrix.sum(rows, offsets[:-1], offsets[1:]), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is looked up: the beginning of title and body; "" if there are no words."""
@@ -156,16 +155,14 @@ class StaticEncoder(Encoder):
         if self.settings.bigrams:
             split = [text.split() for text in texts]
             return TextWords.in_context(split, self._sum_pairs(split))
-        known = self.ngrams.lookup.look_up_words(texts)
-        sums = sum_weighted_rows(known.rows, known.starts, known.ends, self.vectors, self.weights)
-        return TextWords(known.words, sums, known.forms, *known.tokens)
+        return TextWords(*self.ngrams.lookup.look_up_words(texts), self._matrix)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return each word's contribution after the previous one: the pair's rows without those of that word."""
         keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
         rows, offsets = self.ngrams.lookup([*pairs, *(before for before, _ in keys if before)])
-        sums = sum_weighted_rows(rows, offsets[:-1], offsets[1:], self.vectors, self.weights)
+        sums = self._matrix.sum(rows, offsets[:-1], offsets[1:])
         vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
         vectors[followers] -= sums[len(keys) :]
         return vectors

@@ -98,7 +98,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
     bpe = Bpe.from_file(tokenizer)
     if list(tokens[RESERVED : RESERVED + len(known)]) != bpe.subwords:
-        words = [known[bpe.encode(token)].sum(0) for token in tokens[RESERVED:]]
+        words = [known[subwords].sum(0) for subwords in bpe.encode(tokens[RESERVED:])]
         known = np.array(words, np.float32).reshape(-1, known.shape[1])
     return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 

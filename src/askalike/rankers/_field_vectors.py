@@ -1,15 +1,18 @@
 """The vectors of a question's fields, side by side in one row, so that one dot product compares all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.lazy import lazy_property
 from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, concatenate_parts
-from askalike.rankers._searcher import is_title
+from askalike.index.engine import VectorsSearcher
+from askalike.index.vectors.searcher import VectorQueries
+from askalike.rankers._searcher import fill_missing, is_title
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")
@@ -32,22 +35,22 @@ class FieldEncoder:
 
         Encoding raises SettingsError for several fields if the encoder's vectors are compared by Euclidean distance.
         """
-        self._encoder, self._fields = encoder, tuple(fields)
+        self._encoder, self.fields = encoder, tuple(fields)
         others = [weight * (title_factor if f == "title" else 1) for f, weight in zip(fields, weights, strict=True)]
         self._weights = np.array([_normalise(weights), _normalise(others)], np.float32)
 
     def encode_documents(self, texts: Sequence[Text], *, approximate: bool = False) -> Vectors:
         """Return the vectors of n documents. approximate: see Encoder.approximate_documents."""
         encode = self._encoder.approximate_documents if approximate else self._encoder.encode_documents
-        if len(self._fields) == 1:
-            return encode([select_field(text, self._fields[0]) for text in texts])
-        return _join(_encode_fields(encode, [[self._select(text, f) for text in texts] for f in self._fields]))
+        if len(self.fields) == 1:
+            return encode([select_field(text, self.fields[0]) for text in texts])
+        return _join(_encode_fields(encode, [[self._select(text, f) for text in texts] for f in self.fields]))
 
     def encode_queries(self, queries: Sequence[Question]) -> Vectors:
         """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields."""
-        if len(self._fields) == 1:
+        if len(self.fields) == 1:
             return self._encoder.encode_queries(list(map(self.select_query, queries)))
-        compared = ["title" if field == "title" else "text" for field in self._fields]
+        compared = ["title" if field == "title" else "text" for field in self.fields]
         texts = [[select_field(query, field) for query in queries] for field in compared]
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
@@ -55,8 +58,8 @@ class FieldEncoder:
 
     def select_query(self, query: Question) -> Question:
         """Return the text of a query that is encoded for a single field, and that explanations read."""
-        is_whole = len(self._fields) > 1 or self._fields == ("answer",)
-        selected: Question = select_field(query, "text" if is_whole else self._fields[0])
+        is_whole = len(self.fields) > 1 or self.fields == ("answer",)
+        selected: Question = select_field(query, "text" if is_whole else self.fields[0])
         return selected
 
     def _select(self, text: Text, field: str) -> Text:
@@ -68,18 +71,26 @@ class FieldEncoder:
     @property
     def replacement(self) -> str:
         """The field that stands for a lacking answer."""
-        return next((field for field in reversed(self._fields) if field != "answer"), "answer")
+        return next((field for field in reversed(self.fields) if field != "answer"), "answer")
 
-    def of_fields(self, queries: Vectors) -> Mapping[str, Vectors]:
-        """Return field → the queries' vectors without the other fields; the products with a row add up to its score."""
-        if len(self._fields) == 1:
-            return {self._fields[0]: queries}
-        [part] = queries.parts
-        columns = np.arange(part.values.shape[1]) // (part.values.shape[1] // len(self._fields))
-        masks = {field: (columns == n).astype(np.float32)[None] for n, field in enumerate(self._fields)}
-        rows: Any = part.values
-        own = {f: rows.multiply(mask).tocsr() if part.is_sparse else rows * mask for f, mask in masks.items()}
-        return {field: Vectors((replace(part, values=values),)) for field, values in own.items()}
+    def divide_query(self, queries: Vectors, row: int) -> Vectors:
+        """Return a query's vector for each field but the last: without the other fields, (fields − 1, dim).
+
+        There are several fields. The products with a document are their shares of its score; the last has the rest.
+        """
+        [part], count = queries.parts, len(self.fields)
+        query: Any = part.values[row : row + 1]
+        width = query.shape[1] // count
+        if part.is_sparse:
+            from scipy.sparse import vstack  # slow to import
+
+            columns = np.arange(query.shape[1]) // width
+            own = [query.multiply((columns == n).astype(np.float32)[None]) for n in range(count - 1)]
+            return Vectors((replace(part, values=vstack(own, format="csr")),))
+        rows = np.zeros((count - 1, query.shape[1]), query.dtype)
+        for n, values in enumerate(rows):
+            values[n * width : (n + 1) * width] = query[0, n * width : (n + 1) * width]
+        return Vectors((replace(part, values=rows),))
 
     def unit_queries(self, queries: Vectors) -> NDArray[np.float32] | None:
         """Return each query's unit vector, (n, dim), whose product with a text's is their similarity.
@@ -87,12 +98,39 @@ class FieldEncoder:
         With several fields it is the sum of theirs. None for vectors that are not dense, or not compared by cosine.
         """
         parts = queries.parts
-        if len(self._fields) > 1 and not parts[0].is_sparse:
-            rows = parts[0].values.reshape(parts[0].values.shape[0], len(self._fields), -1)
+        if len(self.fields) > 1 and not parts[0].is_sparse:
+            rows = parts[0].values.reshape(parts[0].values.shape[0], len(self.fields), -1)
             parts = (VectorPart(rows.sum(axis=1), "cosine"),)
         if any(part.is_sparse or part.metric != "cosine" or part.weight < 0 for part in parts):
             return None
         return np.asarray(concatenate_parts(Vectors(parts)), np.float32)
+
+
+@dataclass(eq=False)
+class FieldShares:
+    """The contributions of fields to the scores of some documents for one query, computed when they are first read."""
+
+    encoder: FieldEncoder
+    searcher: VectorsSearcher
+    queries: VectorQueries
+    row: int
+    docids: NDArray[np.int64]
+    scores: Sequence[float]
+
+    @lazy_property
+    def rows(self) -> Sequence[Mapping[str, float]]:
+        """Field → its share of each document's score; the last field has what the others leave."""
+        *others, last = self.encoder.fields
+        if not others:
+            return [{last: score} for score in self.scores]
+        exclusions = [self.queries.exclusions[self.row]] * len(others)
+        own = VectorQueries(self.encoder.divide_query(self.queries.vectors, self.row), exclusions)
+        columns = self.searcher.score(own, [self.docids] * len(others))
+        shares = zip(*(fill_missing(column).tolist() for column in columns), strict=True)
+        return [
+            dict(zip(self.encoder.fields, (*own, score - sum(own)), strict=True))
+            for own, score in zip(shares, self.scores, strict=True)
+        ]
 
 
 def select_field(text: Any, field: str) -> Any:

@@ -4,18 +4,21 @@ If a text's vector is the mean of its words in context, a word's contribution is
 Each document is encoded only once.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.lazy import lazy_property
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Markup, Question, Span, Vectors
 from askalike.encoders import TextWords
-from askalike.native.compiled import Matrix, compiled
+from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.clean import MAX_CACHED_TEXTS
+from askalike.text.features.hashed_ngrams import WeightedRows, WordRows, add_rows, prefetch_rows
+from askalike.text.tokens import Tokens
 from askalike.text.words import WordForm, find_form
 
 MIN_SUM = 1e-9
@@ -24,11 +27,15 @@ MAX_WORDS = 24
 """Maximum number of words of a text that are left out, one at a time."""
 MIN_WORD_SIMILARITY = 0.4
 """Minimum cosine of two words that are shown as a pair."""
+MIN_SQUARE = np.float32(0.15)
+"""Below the square of MIN_WORD_SIMILARITY: what is below it need not be divided to know that it is not shown."""
 SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
 
+AHEAD = 4
+"""The distance, in words, at which rows are read from memory ahead."""
 MAX_CACHED_LABELS = 4_096
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
@@ -65,6 +72,11 @@ class Word(NamedTuple):
     span: Span
 
 
+_new_word: Callable[[tuple[str, Span]], Word] = partial(tuple.__new__, Word)
+_new_span: Callable[[tuple[str, int, int]], Span] = partial(tuple.__new__, Span)
+"""Faster than the classes."""
+
+
 class WordReader:
     """Reads the words of a query and of many documents at once. It caches plain texts: the next search shows them."""
 
@@ -90,26 +102,32 @@ class WordComparison:
     """The words of a plain query and of the plain fields of documents, each compared with each."""
 
     def __init__(self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields]) -> None:
-        words = self._words = encoder.words([query, *chain.from_iterable(fields.values() for fields in documents)])
+        texts = [query, *[text for fields in documents for text in fields.values()]]
+        words = self._words = encoder.words(texts)
         self._fields = ["", *chain.from_iterable(documents)]
         self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
-        self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
+        count, own = len(words.tokens.numbers), words.tokens.numbers[: words.tokens.ends[1]].tolist()
+        self.query_forms = [find_form(words.known[number]) for number in own]
         """The query's words without surrounding punctuation."""
-        count, shape = len(words.words), (len(documents), len(self.query_forms))
-        products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
-        _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
+        shape = (len(documents), len(own))
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
-        self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
-        _find_nearest(
-            words.rows, words.ends, words.starts, self._first_texts, products, cosines, self.products, self._best,
-            self._nearest.reshape(3, -1),
+        self._nearest = np.full((*shape, 3), -1, np.int64)
+        """The number, the text and the offset in it of the most similar words; −1 if none is similar enough."""
+        _compare_words(
+            *words[1:], self._first_texts, np.full((1 << (2 * count).bit_length(), 2), -1, np.int64),
+            np.empty((len(own) + 1, words.matrix.halves.shape[1]), np.float32),
+            np.empty((2 * count + 2, len(own)), np.float32), self.products, self._nearest.reshape(-1, 3),
         )  # fmt: skip
+
+    @lazy_property
+    def _vectors(self) -> NDArray[np.float32]:
+        return self._words.vectors
 
     def sum(self, document: int) -> NDArray[np.float32]:
         """Return a document's vector, (dim,)."""
-        first, last = (self._words.ends[self._first_texts[document + n]] for n in range(2))
-        total: NDArray[np.float32] = self._words.vectors[self._words.rows[first:last]].sum(axis=0)
+        first, last = (self._words.tokens.ends[self._first_texts[document + n]] for n in range(2))
+        total: NDArray[np.float32] = self._vectors[first:last].sum(axis=0)
         return total
 
     def nearest(self) -> list[list[Word | None]]:
@@ -117,16 +135,17 @@ class WordComparison:
 
         An identical word comes first; None if no word is similar enough.
         """
-        documents: list[list[Word | None]] = []
-        for columns in zip(self._best.tolist(), *self._nearest.tolist(), strict=True):
-            documents.append([])
-            for cosine, row, text, start in zip(*columns, strict=True):
-                word = None
-                if cosine >= MIN_WORD_SIMILARITY:
-                    found, offset, _ = find_form(self._words.words[row])
-                    start += offset
-                    word = Word(found, Span(self._fields[text], start, start + len(found)))
-                documents[-1].append(word)
+        known, fields, documents = self._words.known, self._fields, list[list[Word | None]]()
+        for own in self._nearest.tolist():
+            words: list[Word | None] = []
+            for number, text, start in own:
+                if number < 0:
+                    words.append(None)
+                    continue
+                found, offset, _ = find_form(known[number])
+                first = start + offset
+                words.append(_new_word((found, _new_span((fields[text], first, first + len(found))))))
+            documents.append(words)
         return documents
 
 
@@ -195,51 +214,69 @@ def pair_label(text: str, other: str) -> str:
     return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"
 
 
-@compiled(fastmath=True)
-def _multiply_words(
-    vectors: Matrix[np.float32], rows: NDArray[np.int64], forms: NDArray[np.int64], squares: NDArray[np.float32],
-    products: Matrix[np.float32], cosines: Matrix[np.float32],
-) -> None:  # fmt: skip
-    """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
+@inlined(fastmath=True)
+def _multiply(one: NDArray[np.float32], other: NDArray[np.float32]) -> np.float32:
+    """Return the product of two vectors: there are too few for a multithreaded library to be faster."""
+    dot = np.float32(0)
+    for k in range(len(one)):
+        dot += one[k] * other[k]
+    return dot
 
-    The cosine is 0 for what has neither letters nor digits, as a dash is nobody's word. squares: working memory. There
-    are too few products for a multithreaded library to be faster.
-    """
-    for i in range(len(vectors)):
-        square = np.float32(0)
-        for k in range(vectors.shape[1]):
-            square += vectors[i, k] * vectors[i, k]
-        squares[i] = square
-    for i in range(len(vectors)):
-        for j in range(products.shape[1]):
-            other = rows[j]
-            dot = np.float32(0)
-            for k in range(vectors.shape[1]):
-                dot += vectors[i, k] * vectors[other, k]
-            norms = np.sqrt(squares[i] * squares[other])
-            cosine = dot / norms if norms > 0 else np.float32(0)
-            products[i, j] = dot
-            rounded = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (forms[i] == forms[other])
-            cosines[i, j] = rounded if forms[i] else 0.0
+
+@inlined(fastmath=True)
+def _rounded_cosine(dot: np.float32, square: np.float32, other: np.float32, is_same: bool) -> np.float64:
+    norms = np.sqrt(square * other)
+    cosine = dot / norms if norms > 0 else np.float32(0)
+    rounded: np.float64 = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * is_same
+    return rounded
 
 
 @compiled()
-def _find_nearest(
-    rows: NDArray[np.int64], ends: NDArray[np.int64], starts: NDArray[np.int64], first_texts: NDArray[np.int64],
-    products: Matrix[np.float32], cosines: Matrix[np.float32], sums: Matrix[np.float64], best: Matrix[np.float64],
+def _compare_words(
+    rows: WordRows, tokens: Tokens, skipped: NDArray[np.bool_], matrix: WeightedRows, first_texts: NDArray[np.int64],
+    slots: Matrix[np.int64], vectors: Matrix[np.float32], memory: Matrix[np.float32], sums: Matrix[np.float64],
     nearest: Matrix[np.int64],
 ) -> None:  # fmt: skip
-    """Write the sums of products, and the rows, texts and offsets of the words with the best cosines.
+    """Add the products of the query's words with each document's, and write which of these have the best cosines.
 
-    starts: each word's offset in its text. first_texts: (documents + 1), the index of each document's first text.
+    The query is the first text. Each distinct word is multiplied once, and the cosine is 0 for what has neither letters
+    nor digits, as a dash is nobody's word. first_texts: (documents + 1), the index of each document's first text.
+    slots: 2^n pairs of −1, at least twice as many as words. vectors, memory: working memory, a vector for each word of
+    the query and one more; twice as many rows as words and two more, with a column for each word of the query.
+    nearest: for each document and word of the query the number, the text and the offset of a word.
     """
-    count = products.shape[1]
+    width, last, count = sums.shape[1], len(slots) - 1, 0
+    word, squares, best = vectors[width], memory[0], memory[1]
+    for j in range(width):
+        number = tokens.numbers[j]
+        add_rows(rows.rows, rows.ends[number], rows.ends[number + 1 - skipped[j]], matrix, vectors[j])
+        squares[j] = _multiply(vectors[j], vectors[j])
     for document in range(len(sums)):
+        for j in range(width):
+            best[j] = np.float32(0)
         for text in range(first_texts[document], first_texts[document + 1]):
-            for i in range(ends[text], ends[text + 1]):
-                row = rows[i]
-                for j in range(count):
-                    sums[document, j] += np.float64(products[row, j])
-                    if cosines[row, j] > best[document, j]:
-                        best[document, j], at = np.float64(cosines[row, j]), document * count + j
-                        nearest[0, at], nearest[1, at], nearest[2, at] = row, text, starts[i]
+            for i in range(tokens.ends[text], tokens.ends[text + 1]):
+                for later in range(i + AHEAD, min(i + AHEAD + 1, len(tokens.numbers))):
+                    number = tokens.numbers[later]
+                    prefetch_rows(rows.rows, rows.ends[number], rows.ends[number + 1], matrix)
+                number = tokens.numbers[i]
+                key = 2 * number + skipped[i]
+                slot = key & last
+                while slots[slot, 0] >= 0 and slots[slot, 0] != key:
+                    slot = (slot + 1) & last
+                if slots[slot, 0] < 0:
+                    count += 2
+                    slots[slot, 0], slots[slot, 1], form = key, count, rows.forms[number]
+                    add_rows(rows.rows, rows.ends[number], rows.ends[number + 1 - skipped[i]], matrix, word)
+                    square = _multiply(word, word)
+                    for j in range(width):
+                        dot, is_same = _multiply(word, vectors[j]), form == rows.forms[tokens.numbers[j]]
+                        memory[count, j], memory[count + 1, j] = dot, np.float32(0)
+                        if form and (is_same or (dot > 0 and dot * dot > MIN_SQUARE * square * squares[j])):
+                            memory[count + 1, j] = _rounded_cosine(dot, square, squares[j], is_same)
+                products, cosines = memory[slots[slot, 1]], memory[slots[slot, 1] + 1]
+                for j in range(width):
+                    sums[document, j] += np.float64(products[j])
+                    if cosines[j] > best[j] and cosines[j] >= MIN_WORD_SIMILARITY:
+                        best[j], at = cosines[j], document * width + j
+                        nearest[at, 0], nearest[at, 1], nearest[at, 2] = number, text, tokens.starts[i]

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
 
@@ -27,7 +27,7 @@ from askalike.index.rows import DocAttributes, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.rankers._field_vectors import FieldEncoder
+from askalike.rankers._field_vectors import FieldEncoder, FieldShares
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._ranker import Ranker
@@ -326,12 +326,12 @@ class DenseSearcher(Searcher):
             return {}
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
-        of_fields = cache(partial(self._score_fields, retrieved.encoded, row, docids, scores))
+        of_fields = FieldShares(self._fields, self._vectors, retrieved.encoded, row, docids, scores)
 
         def share(place: int) -> Mapping[str, float]:
             if "rephrasing" in documents[place]:
                 return {"rephrasing": scores[place]}
-            return self._name_fields(of_fields()[place], documents[place])
+            return self._name_fields(of_fields.rows[place], documents[place])
 
         shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
@@ -345,20 +345,6 @@ class DenseSearcher(Searcher):
                 for fields, language, score, own in zip(documents, languages, scores, shares, strict=True)
             ]
         return dict(zip(docids.tolist(), reasons, strict=True))
-
-    def _score_fields(
-        self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
-    ) -> list[dict[str, float]]:
-        """Return field → its share of each document's score; the last field has what the others leave."""
-        *others, (last, _) = self._fields.of_fields(queries.vectors.select(row)).items()
-        rows: list[dict[str, float]] = [{} for _ in scores]
-        for field, own in others:
-            [column] = self._vectors.score(VectorQueries(own, [queries.exclusions[row]]), [docids])
-            for shares, value in zip(rows, fill_missing(column).tolist(), strict=True):
-                shares[field] = value
-        for shares, score in zip(rows, scores, strict=True):
-            shares[last] = score - sum(shares.values())
-        return rows
 
     def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, RawText]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""

@@ -6,7 +6,9 @@ word of more than MAX_WORD_PART characters is split.
 """
 
 import importlib.util
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ MAX_WORD_PART = 64
 VECTORS_PACKAGE = "wordllama"
 """The package with the vectors: two files of WordLlama's wheel (MIT; extra `vectors`), read unchanged."""
 VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+_ID = attrgetter("id")
 NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
@@ -54,14 +57,22 @@ class Bpe:
         vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=False)
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
-    def encode(self, word: str) -> list[int]:
-        """Return the ids of a word's subwords. Lone surrogates, which no plain text has, become question marks."""
-        if len(word) < MAX_WORD_PART and word.isascii():
-            return [token.id for token in self._model.tokenize(WORD_START + word)]
-        word = word.encode(errors="replace").decode()
-        parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
-        parts[:1] = [WORD_START + part for part in parts[:1]]
-        return [token.id for part in parts for token in self._model.tokenize(part)]
+    def encode(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each word's subwords. Lone surrogates, which no plain text has, become question marks."""
+        tokenize = self._model.tokenize
+        return [
+            list(map(_ID, tokenize(WORD_START + word)))
+            if len(word) < MAX_WORD_PART and word.isascii()
+            else [token.id for part in _divide(word) for token in tokenize(part)]
+            for word in words
+        ]
+
+
+def _divide(word: str) -> list[str]:
+    """Return the parts of a word that are encoded one by one."""
+    word = word.encode(errors="replace").decode()
+    parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
+    return [WORD_START + part for part in parts[:1]] + parts[1:]
 
 
 @lru_cache(2)

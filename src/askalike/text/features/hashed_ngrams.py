@@ -22,12 +22,13 @@ from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.types import RESERVED
-from askalike.native.compiled import Matrix, compiled, widen
+from askalike.native.compiled import Matrix, compiled, inlined, widen
+from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.text.tokens import GrowingArray, Tokens, TokenTable, number_distinct
+from askalike.text.tokens import GrowingArray, Tokens, TokenTable
 from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -50,19 +51,41 @@ class RowCounts:
         return self.subwords + self.words + self.bigrams
 
 
-class KnownWords(NamedTuple):
-    """The distinct words of some texts, split at white space, and their positions."""
+class WordRows(NamedTuple):
+    """What is known of n words by their numbers: each has rows of a matrix, the first ones `rows[: ends[1]]`."""
 
-    words: Sequence[str]
     forms: NDArray[np.int64]
-    """See TextWords.forms."""
+    """(n,): equal for words that differ only in case and surrounding punctuation; 0 without letters and digits."""
     rows: NDArray[np.int32]
-    """The rows of these words, and of others."""
-    starts: NDArray[np.int64]
-    """The index of each word's first row, and that after its last."""
     ends: NDArray[np.int64]
-    tokens: Tokens
-    """The positions of the words in the texts; a word's number is its index in `words`."""
+    """(n + 1,): the index of each word's first row, and that after the last word's last."""
+
+
+class WeightedRows(NamedTuple):
+    """A matrix in 16 or in 32 bits, the other one without rows, and the weights of its rows.
+
+    16-bit rows are converted one by one: converting all of them takes longer than a search.
+    """
+
+    halves: Matrix[np.uint16]
+    singles: Matrix[np.float32]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of_vectors(cls, vectors: Array, weights: NDArray[np.float32]) -> Self:
+        """vectors: float16 or float32, (rows, dim)."""
+        if vectors.dtype == np.float16:
+            return cls(vectors.view(np.uint16), np.empty((0, vectors.shape[1]), np.float32), weights)
+        return cls(np.empty((0, vectors.shape[1]), np.uint16), vectors, weights)
+
+    def sum(self, rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the weighted sum of each text's rows, added in order: float32 (texts, dim).
+
+        starts, ends: (texts), the bounds of each text's rows in `rows`.
+        """
+        sums = np.empty((len(starts), self.halves.shape[1]), np.float32)
+        _sum_texts(rows, starts, ends, self, sums)
+        return sums
 
 
 class PlainTextSettings(Settings):
@@ -202,19 +225,12 @@ class NgramLookup:
             )  # fmt: skip
             return rows[: offsets[-1]], offsets
 
-    def look_up_words(self, texts: Sequence[str]) -> KnownWords:
-        """Return the distinct words of texts, each with the rows that it has as a separate text.
-
-        A word that is skipped in some texts and not in others is listed twice, once without rows.
-        """
+    def look_up_words(self, texts: Sequence[str]) -> tuple[Sequence[str], WordRows, Tokens, NDArray[np.bool_]]:
+        """Return all known words, their rows as separate texts, the texts' words, and which of these have no rows."""
         with self._lock:
             cache, tokens, skipped = self._read(texts)
-        distinct, places = number_distinct(2 * tokens.numbers + skipped)
-        numbers, row_ends = distinct >> 1, cache.row_ends.values
-        words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
-        starts, ends = row_ends[numbers], row_ends[numbers + 1 - (distinct & 1)]
-        forms, rows = cache.forms.values[numbers], cache.rows.values
-        return KnownWords(words, forms, rows, starts, ends, Tokens(places, tokens.starts, tokens.ends))
+            rows = WordRows(cache.forms.values, cache.rows.values, cache.row_ends.values)
+        return cache.table.tokens, rows, tokens, skipped
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
         """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
@@ -246,7 +262,7 @@ class _NgramCache:
         self._counts, self._bpe, self._lower_case = counts, bpe if counts.subwords else None, lower_case
         self.table = TokenTable(self._learn)
         self.forms = GrowingArray(np.int64)
-        """See TextWords.forms."""
+        """See WordRows."""
         self.function_languages = GrowingArray(np.uint8)
         """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
         self.rows, self.row_ends = GrowingArray(np.int32), GrowingArray(np.int64, 0)
@@ -255,15 +271,20 @@ class _NgramCache:
         """The hashes of a token's words, for pairs."""
 
     def _learn(self, tokens: Sequence[str]) -> None:
-        forms, counts = [find_form(token).folded for token in tokens], self._counts
+        forms = [token.casefold() if token.isalnum() else find_form(token).folded for token in tokens]
         self.forms.extend(list(map(hash, forms)))
         self.function_languages.extend(list(map(_find_function_languages, forms)))
-        parts, words = list[list[int]](), list[list[int]]()
-        for token in map(str.lower, tokens) if self._lower_case else tokens:
-            hashes = list(map(hash_word, WORD.findall(token.lower()))) if counts.words or counts.bigrams else []
-            subwords = self._bpe.encode(token) if self._bpe else []
-            parts.append(subwords + [counts.subwords + word % counts.words for word in hashes if counts.words])
-            words.append(hashes)
+        counts, tokens = self._counts, list(map(str.lower, tokens)) if self._lower_case else tokens
+        parts = words = [list[int]()] * len(tokens)
+        if self._bpe:
+            parts = self._bpe.encode(tokens)
+        if counts.words or counts.bigrams:
+            words = [list(map(hash_word, WORD.findall(token.lower()))) for token in tokens]
+        if counts.words:
+            parts = [
+                own + [counts.subwords + word % counts.words for word in hashes]
+                for own, hashes in zip(parts, words, strict=True)
+            ]
         for own, numbers, ends in ((parts, self.rows, self.row_ends), (words, self.words, self.word_ends)):
             ends.extend(ends.values[-1] + np.cumsum(list(map(len, own))))
             numbers.extend(list(chain.from_iterable(own)))
@@ -280,7 +301,10 @@ def _function_words() -> Mapping[str, int]:
 
 def _find_function_languages(form: str) -> int:
     """Return the languages in which every word of a token is a function word, as bits."""
-    words, languages = [form] if form.isalnum() else WORD.findall(form), _function_words()
+    languages = _function_words()
+    if form.isalnum():
+        return languages.get(form, 0)
+    words = WORD.findall(form)
     return reduce(and_, (languages.get(word, 0) for word in words)) if words else 0
 
 
@@ -348,46 +372,37 @@ def _make_rows(
         offsets[text + 1] = n
 
 
-def sum_weighted_rows(
-    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Array,
-    weights: NDArray[np.float32],
-) -> NDArray[np.float32]:  # fmt: skip
-    """Return the weighted sum of each text's rows, added in order: float32 (texts, dim).
+@inlined()
+def add_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows, total: NDArray[np.float32]) -> None:
+    """Write the weighted sum of `rows[start:end]` of a matrix, added in order: (dim)."""
+    for k in range(len(total)):
+        total[k] = np.float32(0)
+    for i in range(start, end):
+        weight = matrix.weights[rows[i]]
+        if len(matrix.halves):
+            half = matrix.halves[rows[i]]
+            for k in range(len(total)):
+                total[k] += weight * widen(half[k])
+        else:
+            single = matrix.singles[rows[i]]
+            for k in range(len(total)):
+                total[k] += weight * single[k]
 
-    starts, ends: (texts), the bounds of each text's rows in `rows`. vectors: float16 or float32 (all rows, dim). 16-bit
-    vectors are converted row by row: converting all of them takes longer than a search.
-    """
-    sums = np.zeros((len(starts), vectors.shape[1]), np.float32)
-    if vectors.dtype == np.float16:
-        _add_weighted_half_rows(rows, starts, ends, vectors.view(np.uint16), weights, sums)
-    else:
-        _add_weighted_rows(rows, starts, ends, vectors, weights, sums)
-    return sums
 
-
-@compiled()
-def _add_weighted_rows(
-    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Matrix[np.float32],
-    weights: NDArray[np.float32], sums: Matrix[np.float32],
-) -> None:  # fmt: skip
-    for text in range(len(starts)):
-        total = sums[text]
-        for i in range(starts[text], ends[text]):
-            weight = weights[rows[i]]
-            vector = vectors[rows[i]]
-            for j in range(len(total)):
-                total[j] += weight * vector[j]
+@inlined()
+def prefetch_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows) -> None:
+    """Start to read `rows[start:end]` of a matrix from memory: each waits for it otherwise, as they are anywhere."""
+    for i in range(start, end):
+        for offset in range(0, 2 * matrix.halves.shape[1] * (len(matrix.halves) > 0), CACHE_LINE_BYTES):
+            prefetch(matrix.halves, np.int64(rows[i]), offset)
+        for offset in range(0, 4 * matrix.singles.shape[1] * (len(matrix.singles) > 0), CACHE_LINE_BYTES):
+            prefetch(matrix.singles, np.int64(rows[i]), offset)
 
 
 @compiled()
-def _add_weighted_half_rows(
-    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], vectors: Matrix[np.uint16],
-    weights: NDArray[np.float32], sums: Matrix[np.float32],
+def _sum_texts(
+    rows: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64], matrix: WeightedRows,
+    sums: Matrix[np.float32],
 ) -> None:  # fmt: skip
     for text in range(len(starts)):
-        total = sums[text]
-        for i in range(starts[text], ends[text]):
-            weight = weights[rows[i]]
-            vector = vectors[rows[i]]
-            for j in range(len(total)):
-                total[j] += weight * widen(vector[j])
+        add_rows(rows, starts[text], ends[text], matrix, sums[text])
