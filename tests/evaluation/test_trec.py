@@ -142,6 +142,17 @@ def test_ties_are_nudged_by_the_smallest_step_and_other_scores_kept(tmp_path: Pa
     assert (tmp_path / "run").read_text() == f"q Q0 a 1 1.0 t\nq Q0 b 2 {step!r} t\nq Q0 c 3 0.1 t\n"
 
 
+def test_a_run_has_the_hits_of_every_query_in_every_script(tmp_path: Path) -> None:
+    columns = {"q": (["a"], [2.5e-7]), "none": ([], []), "вопрос": ([f"д{n}" for n in range(120)], range(120, 0, -1))}
+    run = {query: (documents, np.array(scores) / 7) for query, (documents, scores) in columns.items()}
+    write_run(Run(run), tmp_path / "run", "t")
+    assert (tmp_path / "run").read_text(encoding="utf-8") == "".join(
+        f"{query} Q0 {document} {rank} {score!r} t\n"
+        for query, (documents, scores) in run.items()
+        for rank, (document, score) in enumerate(zip(documents, scores.tolist(), strict=True), 1)
+    )
+
+
 def test_a_run_written_as_gz_is_compressed_and_the_same_each_time(tmp_path: Path) -> None:
     run = read_run(file(tmp_path, RUN))
     write_run(run, tmp_path / "a.gz", "t")

@@ -1,5 +1,6 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
+import atexit
 import errno
 import gc
 import importlib
@@ -164,6 +165,7 @@ def _global_options(
 def main() -> None:
     """Run the command line. An error that a user can fix is one line on stderr, with exit code 2."""
     gc.set_threshold(GC_THRESHOLD)
+    atexit.register(gc.freeze)  # the interpreter would look through all objects twice before it ends
     os.environ.setdefault(PYDANTIC_PLUGINS, "__all__")
     try:
         command = _find_command()

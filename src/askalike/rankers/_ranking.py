@@ -6,7 +6,7 @@ askalike.search, since experiments, calibration and moderation, on layers below 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,13 +176,14 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
     distinct = find_distinct(docids)
     ids = view.ids_of(distinct.tolist())
-    found, lacks_any = list(map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())), None in ids
-    ends = accumulate(map(len, retrieved.docids))
-    for one, scores, end in zip(retrieved.queries, retrieved.scores, ends, strict=True):
-        own = found[end - len(scores) : end]
+    found: list[Any] = [*map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())]
+    lacks_any, start = None in ids, 0
+    for one, scores in zip(retrieved.queries, retrieved.scores, strict=True):
+        own = found[start : (start := start + len(scores))]
         if lacks_any:
             scores = scores[[id is not None for id in own]]
-        columns[one.id] = [id for id in own if id is not None], scores
+            own = [id for id in own if id is not None]
+        columns[one.id] = own, scores
     return Run(columns)
 
 

@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from askalike.core.errors import InputError
 from askalike.core.types import Place, RejectedRow
 from askalike.readers._source import SourceFiles, reject
@@ -77,16 +79,26 @@ def _is_object(line: bytes) -> bool:
 
 def _parse_line(source: SourceFiles, place: Place, line: str) -> Row | RejectedRow:
     try:
-        return _check_object(source, place, DECODER.decode(line.strip()), escaped="\\u" in line)
+        return _check_object(source, place, _decode(line.strip()), escaped="\\u" in line)
     except (ValueError, RecursionError) as error:
         return reject(place, f"not JSON: {error}", line.rstrip())
+
+
+def _decode(text: str) -> Any:
+    """Return the value of a JSON text. pydantic's parser takes a third of the time, Python's reads more."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return DECODER.decode(text)
 
 
 def _check_object(source: SourceFiles, place: Place, value: Any, escaped: bool = True) -> Row | RejectedRow:
     """Return the value if it is an object, with NULs and lone surrogates replaced in its strings."""
     if not isinstance(value, dict):
         return reject(place, "expected a JSON object", value)
-    cleaned: Row = replace_forbidden(value) if escaped else value
+    if not escaped:
+        return value
+    cleaned: Row = replace_forbidden(value)
     source.note("rows with NULs or lone surrogates repaired", cleaned != value)
     return cleaned
 

@@ -197,19 +197,19 @@ class Analyzer:
         return self._tables[code]
 
     def _analyze_new(self, text: str, language: str) -> SpanColumns:
-        """Return the terms and spans of `analyze_with_spans`; new words in ASCII are stemmed together."""
-        settings, terms = self.settings, self._get_term_cache(language)
+        """Return the terms and spans of `analyze_with_spans`; words in ASCII are stemmed together."""
+        settings = self.settings
         is_stemmed = settings.tokenizer == "standard" and settings.stem and not settings.stop_words
         if is_stemmed and word_language("a", language) == language:
-            words = WORD.findall(text)
-            new = [word for word in dict.fromkeys(words) if word not in terms and word.isascii()]
-            if len(terms) + len(new) < _MAX_CACHED_WORDS:
-                terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
             if text.isascii() and not (self._joins and _JOINT.search(text)):
                 is_in_word = np.zeros(len(text) + 2, np.bool_)
                 is_in_word[1:-1] = _WORD_BYTES[np.frombuffer(text.encode(), np.uint8)]
                 bounds = np.flatnonzero(is_in_word[1:] != is_in_word[:-1])
-                return list(map(terms.__getitem__, words)), bounds.reshape(-1, 2).T
+                return stem_all(WORD.findall(text.lower()), language), bounds.reshape(-1, 2).T
+            terms = self._get_term_cache(language)
+            new = [word for word in dict.fromkeys(WORD.findall(text)) if word not in terms and word.isascii()]
+            if len(terms) + len(new) < _MAX_CACHED_WORDS:
+                terms.update(zip(new, stem_all(list(map(str.lower, new)), language), strict=True))
         names, *spans = [*zip(*self.analyze_with_spans(text, language), strict=True)] or [(), (), ()]
         return names, np.array(spans, np.int64)
 

@@ -104,9 +104,9 @@ def _extract_words(text: str, markup: Markup, code: CodeRule, anchors: bool) -> 
         text = _strip_tags(_ANCHOR.sub(_drop_anchor, text) if anchors else text, code)
     if not text.isascii():
         text = normalise("NFKC", _INVISIBLE.sub("", text))
-    if not text.isprintable():
-        text = _CONTROL.sub(" ", text)
-    return _collapse_lines(text)
+    if text.isprintable():  # its only white space is spaces
+        return collapse_spaces(text) if "  " in text else text.strip()
+    return _collapse_lines(_CONTROL.sub(" ", text))
 
 
 def _drop_anchor(match: re.Match[str]) -> str:
@@ -169,8 +169,6 @@ def _count_non_starters(character: str) -> tuple[int, bool]:
 
 
 def _collapse_lines(text: str) -> str:
-    if "  " not in text and text.isprintable():  # its only white space is single spaces
-        return text.strip()
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
 
 

@@ -231,7 +231,8 @@ def stem_all(words: Sequence[str], language: str) -> list[str]:
         return list(words)
     stemmer, lock = _get_stemmer(name)
     with lock:
-        return [stemmed or word for stemmed, word in zip(stemmer.stemWords(words), words, strict=True)]
+        stems: list[str] = stemmer.stemWords(words)
+    return stems if all(stems) else [stemmed or word for stemmed, word in zip(stems, words, strict=True)]
 
 
 @cache

@@ -26,6 +26,8 @@ NOT_SOUGHT = -2
 """The position of a term in a segment in which it was not looked up yet."""
 ENTRIES_AT_ONCE = 1 << 16
 """Number of scores that are computed together: their columns stay in the processor's cache."""
+GROWTH = 8
+"""Factor by which the room for scores grows: memory that is not written yet costs nothing, and copies do."""
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -236,30 +238,34 @@ class TermScores:
         self._make_tables()
 
     def _append_tables(self, numbers: NDArray[np.int64], statistics: FieldStatistics) -> None:
-        """Compute the bounds of some terms of a field, and append their tables in all segments; all in one formula."""
-        if not len(numbers):
-            return
-        terms, count = self.terms, len(numbers)
-        tf_of_bounds, lengths = _bound_texts(terms.ttf[numbers], statistics.max_length)
-        sizes = np.full((1 + len(terms.segments), count), len(lengths))
+        """Compute the bounds of some terms of a field, and append their tables in all segments, many at a time."""
+        terms = self.terms
+        tf, lengths = _bound_texts(terms.ttf[numbers], statistics.max_length)
+        sizes = np.full((1 + len(terms.segments), len(numbers)), len(lengths))
         for own, live, ids in zip(sizes[1:], terms.segments, terms.segment_ids, strict=True):
             _measure_tables(live.segment.starts, len(live.segment.code_tf), ids, numbers, own)
-        ends, first = sizes.cumsum(), tf_of_bounds.size
-        if ends[-1] > ENTRIES_AT_ONCE and count > 1:
-            self._append_tables(numbers[: count // 2], statistics)
-            self._append_tables(numbers[count // 2 :], statistics)
-            return
+        ends = sizes.sum(axis=0).cumsum()
+        start = done = 0
+        while start < len(numbers):
+            end = max(int(ends.searchsorted(done + ENTRIES_AT_ONCE, "right")), start + 1)
+            self._append_run(numbers[start:end], tf[start:end], lengths, sizes[:, start:end], statistics.collection)
+            start, done = end, ends[end - 1]
+
+    def _append_run(
+        self, numbers: NDArray[np.int64], tf: Floats, lengths: Floats, sizes: Array, collection: Collection
+    ) -> None:
+        """Do so in one formula. tf, lengths: see _bound_texts. sizes: (1 + segments, terms), of bounds and tables."""
+        terms, count, ends, first = self.terms, len(numbers), sizes.cumsum(), tf.size
         columns = np.empty((2, ends[-1]))
-        columns[0, :first] = tf_of_bounds.ravel()
-        columns[1, :first].reshape(tf_of_bounds.shape)[:] = lengths
+        columns[:, :first].reshape(2, *tf.shape)[:] = tf, np.broadcast_to(lengths, tf.shape)
         for at, live in enumerate(terms.segments):
             lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
             _write_texts(*lists, terms.segment_ids[at], numbers, ends[(at + 1) * count - 1 :], columns[0], columns[1])
         rows = np.concatenate([numbers] * len(sizes))
         df, ttf = Repeated(terms.df[rows], ends), Repeated(terms.ttf[rows], ends)
-        scores = self._similarity.score(columns[0], columns[1], df, ttf, statistics.collection)
+        scores = self._similarity.score(columns[0], columns[1], df, ttf, collection)
         if (size := self.size + len(scores) - first) > len(self._entries):
-            grown = np.empty(max(size, 2 * len(self._entries)), np.float64)
+            grown = np.empty(max(size, GROWTH * len(self._entries)), np.float64)
             grown[: self.size] = self._entries[: self.size]
             self._entries = grown  # searches may still read the array that is replaced
         _store_scores(scores, ends, numbers, self.size, self.bounds, self._starts, self._entries)
@@ -333,6 +339,7 @@ def _store_scores(
                 bounds[number] = max(bounds[number], scores[i])
         else:
             starts[row // count - 1, number] = size + begin - first
-            for i in range(begin, ends[row]):
-                entries[size + i - first] = min(scores[i], MAX_REPHRASING_GAIN * bounds[number])
+            most, own = MAX_REPHRASING_GAIN * bounds[number], entries[size + begin - first :]
+            for i in range(ends[row] - begin):
+                own[i] = min(scores[begin + i], most)
         begin = ends[row]
