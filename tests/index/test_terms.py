@@ -4,12 +4,9 @@ from brute import fresh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.index.lexical.prepared import QueryTerms
-from askalike.index.lexical.searcher import PostingsSearcher
-from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical import segment
 from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
-from askalike.similarities.bm25 import Bm25Similarity
 
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 
@@ -23,20 +20,16 @@ def test_finds_what_is_there(held, wanted):
     assert find_terms(*dictionary, wanted).tolist() == expected
 
 
-def test_terms_known_before_a_commit_are_counted_again_and_sought_in_new_segments_alone(monkeypatch):
-    queries = [QueryTerms(["a", "b", "x"]), QueryTerms(["c", "d"])]
-    before = fresh({1: [(0, ["a", "b"])], 2: [(0, ["b", "c"])]})
-    before.search(before.prepare(queries, Bm25Similarity()), 9)
-    [kept], [new] = before.segments, fresh({3: [(0, ["a", "d", "d"])]}).segments
-    alone, after = PostingsSearcher([kept, new]), PostingsSearcher([kept, new], 1, before)
-    expected = alone.search(alone.prepare(queries, Bm25Similarity()), 9)
-    sought, find = [], LiveSegment.find
-    monkeypatch.setattr(LiveSegment, "find", lambda self, terms: sought.append((self, terms)) or find(self, terms))
-    found = after.search(after.prepare(queries, Bm25Similarity()), 9)
-    assert [(top.docids.tolist(), top.scores.tolist()) for top in found] == [
-        (top.docids.tolist(), top.scores.tolist()) for top in expected
-    ]
-    assert [(own is new, terms) for own, terms in sought] == [(True, ["a", "b", "x", "c", "d"])]
+def test_a_segment_remembers_positions_up_to_a_limit(monkeypatch):
+    (live,) = fresh({1: [(0, ["a", "b", "d"])]}).segments
+    for limit, together in ((0, 9), (100, 1), (100, 2), (3, 9), (4, 9), (100, 9)):
+        monkeypatch.setattr(segment, "MAX_REMEMBERED_TERMS", limit)
+        monkeypatch.setattr(segment, "MAX_REMEMBERED_TOGETHER", together)
+        for _ in range(2):
+            assert live.find(["d", "x", "a", "d"]).tolist() == [2, -1, 0, 2]
+            assert live.find(["b", "y"]).tolist() == [1, -1]
+            assert live.find([]).tolist() == []
+        assert len(live._positions) <= limit
 
 
 @given(st.sets(words), words)

@@ -50,8 +50,6 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     FORMAT: ClassVar[int] = 7
     OLDER_FORMATS: ClassVar[Sequence[int]] = (6,)  # each field has postings of its own
     LAYOUT = LexicalLayout
-    _newest: PostingsSearcher | None = None
-    """The last searcher, whose terms the next one keeps."""
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:
         """Add documents, docid → terms of all fields, in one commit; they replace earlier ones of the same docid."""
@@ -77,9 +75,7 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
         return LexicalWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
-        live = [segment.live for segment in segments]
-        self._newest = PostingsSearcher(live, self.layout.field_count, self._newest)
-        return self._newest
+        return PostingsSearcher([segment.live for segment in segments], self.layout.field_count)
 
     def _load_segment(self, folder: Path) -> LiveSegment:
         return LiveSegment.from_segment(Segment.open(folder))

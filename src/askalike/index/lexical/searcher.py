@@ -91,21 +91,17 @@ class PostingsSearcher:
     It caches terms and their scores. A lock guards additions to the cache; prepared queries never change.
     """
 
-    def __init__(
-        self, segments: Sequence[LiveSegment], field_count: int = 1, before: "PostingsSearcher | None" = None
-    ) -> None:
-        """before: the searcher of an earlier state of the index, whose terms are kept."""
+    def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
         self.segments = sorted(segments, key=lambda live: -len(live.docids))
         self._statistics = sum_statistics(self.segments, field_count)
         self.speller = TermVocabulary(self.segments, field_count, self._look_up)
         """Finds terms that are spelt similarly to a word."""
         self._lock = Lock()
-        with before._lock if before else self._lock:
-            self._terms: KnownTerms = KnownTerms(self.segments, self._statistics, before._terms if before else None)
-        self._term_scores: dict[TermScorer, TermScores] = {}
+        self._forget_terms()
 
     def _forget_terms(self) -> None:
-        self._terms, self._term_scores = KnownTerms(self.segments, self._statistics), {}
+        self._terms = KnownTerms(self.segments, self._statistics)
+        self._term_scores: dict[TermScorer, TermScores] = {}
 
     def _look_up(self, names: Sequence[str]) -> tuple[KnownTerms, Array]:
         """Return the terms known so far, and the number of each of these among them."""

@@ -1,6 +1,6 @@
 """Cache of term scores, computed once per similarity, term and segment."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,10 +20,6 @@ MAX_REPHRASING_GAIN = 4
 
 MIN_ROOM = 1 << 10
 """Minimum number of terms that columns grow by."""
-MAX_KEPT_TERMS = 1 << 16
-"""Maximum number of known terms that are kept after a commit, since they are copied."""
-NOT_SOUGHT = -2
-"""The position of a term in a segment in which it was not looked up yet."""
 ENTRIES_AT_ONCE = 1 << 16
 """Number of scores that are computed together: their columns stay in the processor's cache."""
 GROWTH = 8
@@ -117,89 +113,70 @@ class KnownTerms:
     statistics, itself by default. statistics: of each field.
     """
 
-    def __init__(
-        self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics],
-        before: "KnownTerms | None" = None,
-    ) -> None:  # fmt: skip
-        """before: the terms known before a commit, which keep their numbers, and their positions in kept segments."""
+    def __init__(self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics]) -> None:
         self.segments, self.statistics = segments, statistics
-        stored = {tuple(live.stored_fields) for live in segments}
-        self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
-        """The fields that all segments store fields as; empty if these differ."""
         self.names: list[str] = []
-        self._numbers: dict[str, int] = {}
         self.fields = np.empty(0, np.uint8)
         self.df = np.empty(0, np.float64)
         self.ttf = np.empty(0, np.float64)
         self.information = np.empty(0, np.float64)
         self.segment_ids = np.empty((len(segments), 0), np.int64)
         self.originals = np.empty(0, np.int64)
-        self._is_counted = np.empty(0, np.bool_)
-        if before and before._stored_fields == self._stored_fields and len(before.names) <= MAX_KEPT_TERMS:
-            self._keep(before)
-
-    def _keep(self, before: "KnownTerms") -> None:
-        self._make_room(len(before.df))
-        self.names, self._numbers = list(before.names), dict(before._numbers)
-        self.fields[:], self.originals[:] = before.fields, before.originals
-        known = dict(zip((live.segment for live in before.segments), before.segment_ids, strict=True))
-        for row, live in zip(self.segment_ids, self.segments, strict=True):
-            row[:] = known.get(live.segment, NOT_SOUGHT)
+        self._numbers: dict[str, int] = {}
+        stored = {tuple(live.stored_fields) for live in segments}
+        self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
+        """The fields that all segments store fields as; empty if these differ."""
 
     def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of each term. Those that are new since the last commit are counted in every segment."""
-        found = [*map(self._numbers.get, terms)]
-        if None in found:
-            new = dict.fromkeys(term for term, n in zip(terms, found, strict=True) if n is None)
+        """Return the number of each term. New terms are looked up in every segment."""
+        numbers = [*map(self._numbers.get, terms)]
+        if new := list(dict.fromkeys(term for term, n in zip(terms, numbers, strict=True) if n is None)):
             if self._stored_fields:
-                self._add(dict.fromkeys([move_term(term, self._stored_fields) for term in new]))
-            self._add(new)
-            found = [*map(self._numbers.__getitem__, terms)]
-        numbers = np.array(found, np.int64)
-        counted = self._is_counted[numbers]
-        if not counted.all():
-            self._count(find_distinct(numbers[~counted]))
-        return numbers
+                originals = dict.fromkeys(move_term(term, self._stored_fields) for term in new)
+                self._add([t for t in originals if t not in self._numbers])
+                self._copy([t for t in new if t not in self._numbers])
+            else:
+                self._add(new)
+            numbers = [*map(self._numbers.__getitem__, terms)]
+        return np.array(numbers, np.int64)
 
-    def _add(self, terms: Iterable[str]) -> None:
-        """Number those terms that have no number yet."""
-        new = [term for term in terms if term not in self._numbers]
-        own, last = self._make_room(len(new)), len(self.statistics) - 1
-        self._numbers.update(zip(new, range(own.start, own.stop), strict=True))
-        self.names += new
-        self.fields[own] = [min(field_of(term), last) for term in new] if last else 0
-        self.originals[own] = range(own.start, own.stop)
-        if self._stored_fields:
-            self.originals[own] = [self._numbers[move_term(term, self._stored_fields)] for term in new]
-
-    def _count(self, numbers: NDArray[np.int64]) -> None:
-        """Sum the statistics of some terms over the segments, and look for those in new segments."""
-        originals = find_distinct(self.originals[numbers])
-        df, ttf = np.zeros(len(originals), np.int64), np.zeros(len(originals), np.int64)
+    def _add(self, new: Sequence[str]) -> None:
+        own = self._make_room(len(new))
+        df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
         for row, live in zip(self.segment_ids, self.segments, strict=True):
-            ids = row[originals]
-            if len(sought := (ids == NOT_SOUGHT).nonzero()[0]):
-                row[originals[sought]] = ids[sought] = live.find([self.names[n] for n in originals[sought].tolist()])
+            ids = row[own] = live.find(new)
             segment_df, segment_ttf = live.term_statistics(ids)
             df += segment_df
             ttf += segment_ttf
-        documents = np.array([own.collection.documents for own in self.statistics])[self.fields[originals]]
-        information = term_information(df.astype(np.float64), documents)
-        self.df[originals], self.ttf[originals], self.information[originals] = df, ttf, information
+        last = len(self.statistics) - 1
+        fields = self.fields[own] = [min(field_of(term), last) for term in new] if last else 0
+        documents = np.array([own.collection.documents for own in self.statistics])[fields]
+        self.df[own], self.ttf[own], self.information[own] = df, ttf, term_information(df.astype(np.float64), documents)
+        self.originals[own] = np.arange(own.start, own.stop)
+        self._name(new)
+
+    def _copy(self, new: Sequence[str]) -> None:
+        """Add terms of which all is known, as the same words are known in the field that theirs is stored as."""
+        own, originals = self._make_room(len(new)), [self._numbers[move_term(t, self._stored_fields)] for t in new]
         for column in (self.df, self.ttf, self.information, *self.segment_ids):
-            column[numbers] = column[self.originals[numbers]]
-        self._is_counted[originals] = self._is_counted[numbers] = True
+            column[own] = column[originals]
+        self.fields[own], self.originals[own] = list(map(field_of, new)), originals
+        self._name(new)
 
     def _make_room(self, count: int) -> slice:
         """Return the rows of new terms. Columns grow by as much as they have: other threads may read the former."""
         size, room = len(self.names) + count, len(self.df)
         if size > room:
             more = max(size - room, room, MIN_ROOM)
-            columns = (self.fields, self.df, self.ttf, self.information, self.originals, self._is_counted)
+            columns = (self.fields, self.df, self.ttf, self.information, self.originals)
             grown = [np.append(column, np.zeros(more, column.dtype)) for column in columns]
-            self.fields, self.df, self.ttf, self.information, self.originals, self._is_counted = grown
-            self.segment_ids = np.pad(self.segment_ids, ((0, 0), (0, more)), constant_values=NOT_SOUGHT)
+            self.fields, self.df, self.ttf, self.information, self.originals = grown
+            self.segment_ids = np.pad(self.segment_ids, ((0, 0), (0, more)))
         return slice(size - count, size)
+
+    def _name(self, new: Sequence[str]) -> None:
+        self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
+        self.names += new
 
 
 class TermScores:
