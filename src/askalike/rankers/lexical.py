@@ -404,11 +404,12 @@ def _explain_match(
         field = "rephrasing" if match.phrasing else fields[number]
         totals[word] = totals[word] + score if word in totals else score
         of_fields[field] = of_fields[field] + score if field in of_fields else score
-    names: dict[str, tuple[str, ...]] = dict.fromkeys(totals, ())
-    spans: list[tuple[str, int, int]] = []
+    names: dict[str, dict[str, None]] = {word: {} for word in totals}
+    spans = []
     for name, own in found:
-        spans += [(name, start, end) for word, start, end in own if word in totals]
-        for word in {word for word, _, _ in own if word in totals}:
-            names[word] += (name,)
-    rows = Contribution.of_rows([(forms.get(word, word), names[word], score) for word, score in totals.items()])
+        for word, start, end in own:
+            if word in names:
+                names[word][name] = None
+                spans.append((name, start, end))
+    rows = Contribution.of_rows([(forms.get(word, word), tuple(names[word]), score) for word, score in totals.items()])
     return Explanation(sum(totals.values()), rows, Span.of_rows(spans), plain, fields=of_fields)

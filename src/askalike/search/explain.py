@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
@@ -62,8 +62,9 @@ def keep_readable(explanation: Explanation) -> Explanation:
         word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
         spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
         commands = {*word_of.values()} - {word_of[span] for span in spans}
-    labels = [_readable_label(word) for word, _, _ in rows]
-    if not commands and spans is explanation.spans and labels == [word for word, _, _ in rows]:
+    words = list(map(itemgetter(0), rows))
+    labels = list(map(_readable_label, words))
+    if not commands and spans is explanation.spans and labels == words:
         return explanation
     readable = tuple(
         Contribution(label, row.fields, row.score) for label, row in zip(labels, rows, strict=True)
