@@ -4,7 +4,6 @@ from brute import fresh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.index.lexical import segment
 from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
 
@@ -18,18 +17,6 @@ def test_finds_what_is_there(held, wanted):
     assert [term_at(*dictionary, i) for i in range(len(order))] == order
     expected = [order.index(w) if w in held else -1 for w in wanted]
     assert find_terms(*dictionary, wanted).tolist() == expected
-
-
-def test_a_segment_remembers_positions_up_to_a_limit(monkeypatch):
-    (live,) = fresh({1: [(0, ["a", "b", "d"])]}).segments
-    for limit, together in ((0, 9), (100, 1), (100, 2), (3, 9), (4, 9), (100, 9)):
-        monkeypatch.setattr(segment, "MAX_REMEMBERED_TERMS", limit)
-        monkeypatch.setattr(segment, "MAX_REMEMBERED_TOGETHER", together)
-        for _ in range(2):
-            assert live.find(["d", "x", "a", "d"]).tolist() == [2, -1, 0, 2]
-            assert live.find(["b", "y"]).tolist() == [1, -1]
-            assert live.find([]).tolist() == []
-        assert len(live._positions) <= limit
 
 
 @given(st.sets(words), words)

@@ -23,10 +23,8 @@ from askalike.index.lexical.terms import (
 from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
-MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
-MAX_REMEMBERED_TOGETHER = 1 << 10
-"""Terms of more than a few queries are found faster than remembered."""
-OF_TERMS = ("postings", "term_signatures", "_positions")
+MAX_REMEMBERED_PREFIXES = 10_000
+OF_TERMS = ("postings", "term_signatures")
 """Cached attributes of a segment that do not depend on deletions."""
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -200,24 +198,8 @@ class LiveSegment(LiveRows):
         """Whether terms stand for words of several fields."""
         return len(self.own_fields) < len(self.stored_fields)
 
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        """Cached positions of terms; kept by commits that do not change the segment."""
-        return {}
-
     def find(self, terms: Sequence[str]) -> Array:
         """Return the position of each term in the dictionary, −1 for a missing term: int64."""
-        known, new = self._positions, terms
-        if len(terms) <= MAX_REMEMBERED_TOGETHER:
-            new = [term for term in terms if term not in known]
-        if new:
-            found = self._find_terms(new)
-            if len(new) > MAX_REMEMBERED_TOGETHER or len(known) + len(new) > MAX_REMEMBERED_TERMS:
-                return found if new is terms else self._find_terms(terms)
-            known.update(zip(new, found.tolist(), strict=True))
-        return np.array([known[term] for term in terms], np.int64)
-
-    def _find_terms(self, terms: Sequence[str]) -> Array:
         if self.shares_terms:
             terms = [move_term(term, self.stored_fields) for term in terms]
         return find_terms(self.segment.term_bytes, self.segment.term_offsets, terms)
@@ -276,7 +258,7 @@ class LiveSegment(LiveRows):
 
     @cached_property
     def _completions(self) -> dict[tuple[int, str], Completions]:
-        """Cached completions of prefixes; kept, as positions are."""
+        """Cached completions of prefixes; kept by commits that do not change the segment."""
         return {}
 
     def terms_at(self, ids: Array) -> list[str]:

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
+from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms
 from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, word_of
 from askalike.index.rows import Array, find_distinct
 
 MAX_COMPLETIONS = 24
-MAX_CACHED_PREFIXES = 10_000
+MAX_CACHED_PREFIXES, MAX_CACHED_WORDS = 10_000, 1 << 18
 
 
 class NearTerm(NamedTuple):
@@ -62,7 +62,7 @@ class TermVocabulary:
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
         """Return the terms that no live document contains."""
-        if len(self._is_known) > MAX_REMEMBERED_TERMS:
+        if len(self._is_known) > MAX_CACHED_WORDS:
             self._is_known = {}
         is_known = self._is_known
         if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
