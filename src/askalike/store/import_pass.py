@@ -2,6 +2,7 @@
 
 The report has the records added, updated, unchanged and removed; rejected rows are in a file."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -234,7 +235,8 @@ class PlanSink:
 
 
 def _text_key(title: str, body: str) -> str:
-    return "\n".join(("text", title, body))
+    """Return a short key, as the texts of a large import take much room."""
+    return hashlib.blake2b(f"{title}\n{body}".encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
