@@ -18,14 +18,16 @@ from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import to_json
 
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.types import Columns, Qrels, Run
 from askalike.core.values import format_count
-from askalike.evaluation.run_lines import format_lines
 
+MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
+"""The sizes of numbers that `repr` writes without an exponent."""
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -118,7 +120,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
         raise InputError(f"tag {tag!r}: expected one word")
     with _open_atomically(Path(path)) as file:
         for queries in chunks(run):
-            file.write(_format_hits(queries, [run.columns(query) for query in queries], tag))
+            file.write("".join(_format_hits(queries, [run.columns(query) for query in queries], tag)).encode())
 
 
 def separate_ties(run: Run) -> Run:
@@ -126,15 +128,31 @@ def separate_ties(run: Run) -> Run:
     return Run({query: (run.columns(query)[0], _separate_ties([query], [run.columns(query)])) for query in run})
 
 
-def _format_hits(queries: Sequence[str], columns: Sequence[Columns], tag: str) -> memoryview:
-    """Return the lines of some queries. Raises InputError for ids that are not one word."""
-    ids = [*chain.from_iterable(ids for ids, _ in columns)]
-    of_queries, of_hits = " ".join(queries), " ".join(ids)
-    if of_queries.split() != queries or of_hits.split() != ids:
-        for query, (own, _) in zip(queries, columns, strict=True):
-            if " ".join((query, *own)).split() != [query, *own]:
+def _format_hits(queries: Sequence[str], columns: Sequence[Columns], tag: str) -> list[str]:
+    """Return the lines of some queries."""
+    _check_words(queries, columns)
+    scores = iter(_format_numbers(_separate_ties(queries, columns)))
+    return [
+        f"{query} Q0 {id} {rank} {score} {tag}\n"
+        for query, (ids, _) in zip(queries, columns, strict=True)
+        for rank, (id, score) in enumerate(zip(ids, scores, strict=False), 1)
+    ]
+
+
+def _check_words(queries: Sequence[str], columns: Sequence[Columns]) -> None:
+    """Raise InputError unless each id is one word; usually all are, which is quick to see at once."""
+    words = [*queries, *chain.from_iterable(ids for ids, _ in columns)]
+    if " ".join(words).split() != words:
+        for query, (ids, _) in zip(queries, columns, strict=True):
+            if " ".join((query, *ids)).split() != [query, *ids]:
                 raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
-    return format_lines(of_queries, of_hits, _separate_ties(queries, columns), [len(own) for own, _ in columns], tag)
+
+
+def _format_numbers(numbers: NDArray[np.float64]) -> list[str]:
+    """Return the `repr` of each number. JSON is written six times as fast, with the same digits in a plain number."""
+    sizes = np.abs(numbers)
+    is_plain = len(sizes) and bool(((sizes >= MIN_PLAIN) & (sizes < MAX_PLAIN)).all())
+    return to_json(numbers.tolist()).decode()[1:-1].split(",") if is_plain else list(map(repr, numbers.tolist()))
 
 
 def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int, str, str, float]]:
