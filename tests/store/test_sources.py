@@ -147,6 +147,8 @@ def test_texts_that_other_questions_have_already_are_imported(tmp_path: Path) ->
     import_table(write(file, "id,question\n1,Why?\n2,When?\n3,Who?\n"), archive)
     added = import_table(write(file, "id,question\n1,Why?\n2,When?\n3,Who?\n4,Why?\n5,When?\n"), archive)
     assert added.changes["questions"] == {"added": 2, "updated": 0, "unchanged": 3, "removed": 0}
+    other_part = import_table(write(file, "id,question\n6,Why?\n7,How?\n8,Where?\n"), archive)
+    assert other_part.changes["questions"]["added"] == 3
 
 
 def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""
+MAX_RENAMED_SHARE = 0.5
+"""So must one that adds a larger share again, with other ids. Parts of a collection may have some in common."""
 
 
 @contextmanager
@@ -124,9 +126,9 @@ def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
 
 
 def _count_renamed(archive: Archive, sink: PlanSink, source: Source, counts: ImportCounts) -> int:
-    """Return how many questions of a source a plan has again with other ids only; 0 unless they may be over a tenth."""
+    """Return how many questions of a source a plan has again with other ids only; 0 unless they may be over half."""
     total, missing = count_records(archive, source, "questions"), _count_unmatched(archive, source, counts)["questions"]
-    if min(missing, counts.by_table["questions"]["added"]) <= MAX_CHANGED_SHARE * total:
+    if min(missing, counts.by_table["questions"]["added"]) <= MAX_RENAMED_SHARE * total:
         return 0
     sql = f"SELECT title, body FROM questions WHERE import_number IN {IMPORTS_OF_SOURCE_SQL}"
     texts = archive._connection.execute(sql, (source.number,))
@@ -139,7 +141,7 @@ def _count_unmatched(archive: Archive, source: Source, counts: ImportCounts) -> 
 
 
 def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
-    """Raise ArchiveError for a plan that changes, or adds again, more than a tenth of a source's earlier records.
+    """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records, or adds half again.
 
     Files identified only by their name may have other content: for these it is a tenth of the records that recur.
     Nor may a plan with rejected rows remove anything, as these may hold it.
@@ -154,7 +156,7 @@ def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
                 f"{archive.path}: {rows} cannot be taken, and --prune would remove what they held; {advice}"
             )
         questions = count_records(archive, source, "questions")
-        if counts.renamed > MAX_CHANGED_SHARE * questions and not prune:
+        if counts.renamed > MAX_RENAMED_SHARE * questions and not prune:
             raise ArchiveError(
                 f"{archive.path}: the import would add {counts.renamed:,} of the {questions:,} questions of "
                 f"{source.name!r} again, with other ids; nothing was written; take the ids from where they came before "
