@@ -392,7 +392,7 @@ def test_the_widget_searches_in_a_page_of_another_site(browser: Any, server: str
     page.get_by_role("option", name="lost my library card").wait_for()
     page.evaluate("askalikeSite.complete")
     box.press_sequentially("rd", delay=5)
-    page.wait_for_function("document.querySelector('[role=option]')?.textContent.includes('lost my library card')")
+    options.first.filter(has_text="lost my library card").wait_for()
     assert options.count() == 3
     assert page.get_by_role("status").inner_text() == "Questions similaires: 3"
     assert_accessible(page)

@@ -16,8 +16,9 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
     assert "costs $5 or $10 a month" in prose.inner_text()
     assert prose.locator("pre").inner_text().strip() == "echo $HOME $x$"
     assert prose.locator("pre .katex").count() == 0
-    fonts = "[...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family)"
-    page.wait_for_function(f"({fonts}).some((name) => name.startsWith('KaTeX'))")
+    loaded = "(fonts) => [...fonts].filter((font) => font.status === 'loaded').map((font) => font.family)"
+    families = page.evaluate(f"document.fonts.ready.then({loaded})")
+    assert any(family.startswith("KaTeX") for family in families)
 
 
 def test_formulas_scroll_by_themselves_while_the_window_is_narrower(visit) -> None:
