@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
 from askalike.core.types import Markup
-from askalike.text.clean import MAX_CACHED_TEXTS, SURROGATE, CodeRule, LinkRule, normalise, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES, stem, stem_all, stop_words, word_language
 from askalike.text.tokens import NumberedTerms, SpanColumns, TermTable
 from askalike.text.words import APOSTROPHES, HYPHENS, WORD, Tokenizer, cjk_pattern, is_plain, word_pattern
@@ -84,9 +84,6 @@ class Analyzer:
 
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
-        self._read = lru_cache(MAX_CACHED_TEXTS)(
-            partial(plain_text, code=self.settings.code, links=self.settings.links)
-        )
         self._term_caches: dict[str, _TermCache] = {}
         self._tables: dict[str, TermTable] = {}
         self._joins = self.settings.joined and self.settings.tokenizer == "standard"
@@ -100,7 +97,7 @@ class Analyzer:
 
     def plain_text(self, raw: str, markup: Markup) -> str:
         """Return the plain text of a title, a body or a query; the settings determine the use of code and links."""
-        return self._read(raw, markup)
+        return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
     def analyze(self, text: str, language: str | None = None) -> list[str]:
         """Return the terms of a plain text, in order."""
