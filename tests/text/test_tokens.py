@@ -2,14 +2,19 @@
 
 import random
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.features.hashed_ngrams import NgramLookup, RowCounts
 from askalike.text.tokens import GrowingArray, TokenTable
 from askalike.text.words import any_word_pattern, find_words
+from hash_collisions import COLLIDING, WEAK_KEYS, weak_keys
 
 TEXTS = ["boil an egg", "", "  an\tegg \n", "Ω 雪が降る egg?", "\u3000x\u2003y\u00a0z"]
 
@@ -54,6 +59,44 @@ def test_token_table_keeps_numbers_beyond_its_slots():
     assert len(table.tokens) == len(words)
     np.testing.assert_array_equal(table.number([" ".join(words)]).numbers, np.arange(len(words)))
     np.testing.assert_array_equal(first, np.arange(100))
+
+
+@pytest.mark.parametrize(("word", "other"), COLLIDING.items())
+def test_token_table_compares_letters(word: str, other: str) -> None:
+    table = TokenTable(lambda _: None)
+    assert spell(table, [f"{other} {word}"]) == [[(other, 0), (word, 7)]]
+    assert spell(table, [word, other]) == [[(word, 0)], [(other, 0)]]
+
+
+@pytest.mark.parametrize("key", WEAK_KEYS)
+@given(st.lists(st.lists(st.text("ab\u0161\U00010061", min_size=1, max_size=4)), max_size=4))
+def test_token_table_numbers_as_a_dict(key: tuple[int, int], calls: list[list[str]]) -> None:
+    with weak_keys(key):
+        table, numbers = TokenTable(lambda _: None), dict[str, int]()
+    for words in calls:
+        expected = [numbers.setdefault(word, len(numbers)) for word in words]
+        assert table.number([" ".join(words)]).numbers.tolist() == expected
+    assert table.tokens == [*numbers]
+
+
+@pytest.mark.parametrize("key", WEAK_KEYS)
+@given(st.lists(st.text("ab é雪-'", max_size=12), max_size=6))
+def test_terms_and_rows_do_not_depend_on_hashes(key: tuple[int, int], texts: Sequence[str]) -> None:
+    def read() -> object:
+        analyzer, lookup = Analyzer(), NgramLookup(RowCounts(0, 50, 50), None)
+        names, *terms = analyzer.number_terms(texts, ["en"] * len(texts))
+        return names, analyzer.find_terms(texts, ["ab", "b"]), [own.tolist() for own in (*terms, *lookup(texts))]
+
+    expected = read()
+    with weak_keys(key):
+        assert read() == expected
+
+
+def test_a_cache_of_long_tokens_is_emptied() -> None:
+    table = TokenTable(lambda _: None)
+    table.number(["x" * 1_000])
+    assert table.has_room(100)
+    assert not table.has_room(10)
 
 
 @pytest.mark.parametrize("tokenizer", ["standard", "ptb", "whitespace"])

@@ -234,7 +234,7 @@ class NgramLookup:
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
         """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
-        if len(self._cache.table.tokens) > MAX_CACHED_WORDS:
+        if not self._cache.table.has_room(MAX_CACHED_WORDS):
             self._clear_cache()
         cache = self._cache
         tokens = cache.table.number(texts)

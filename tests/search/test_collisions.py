@@ -1,0 +1,62 @@
+"""Texts that were chosen so that hashes of them are equal do not change what is found."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.core.types import Question
+from askalike.search.engine import LocalEngine
+from askalike.store.archive import Archive
+from hash_collisions import COLLIDING
+
+TEXTS = (
+    "my bicycle was stolen", "where can I park a bicycle", "a stolen card", "how long do I boil an egg", "egg or hen",
+    "can I rent a boat", "opening hours", "is the pool heated", "lost keys", "which bus goes to the lake",
+)  # fmt: skip
+QUERIES = ("bicycle", "stolen bicycle", "boil an egg", "stolen")
+QUESTIONS = [Question(str(n), text) for n, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    with Archive.create(tmp_path_factory.mktemp("collisions") / "a") as archive:
+        archive.upsert(QUESTIONS)
+        yield archive
+
+
+def open_engine(archive: Archive, ranker: str) -> LocalEngine:
+    """Return an engine that has read no text, as in a new process."""
+    if ranker != "bm25":
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    rankers.open_current(rankers.create(ranker), archive.view())
+    return LocalEngine(archive, rankers.create(ranker))
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
+def test_a_token_with_the_old_hash_of_a_word_changes_no_search(archive: Archive, ranker: str) -> None:
+    first, other = open_engine(archive, ranker), open_engine(archive, ranker)
+    expected = [first.search(query).hits for query in QUERIES]
+    assert all(expected)
+    for token in COLLIDING.values():
+        other.search(token)
+    assert [other.search(query).hits for query in QUERIES] == expected
+
+
+@pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
+def test_a_token_with_the_old_hash_of_a_word_changes_no_batch(archive: Archive, ranker: str) -> None:
+    first, other = open_engine(archive, ranker), open_engine(archive, ranker)
+    expected = [result.hits for result in first.search_many(QUERIES)]
+    together = other.search_many([*QUERIES, *COLLIDING.values()])
+    assert [result.hits for result in together[: len(QUERIES)]] == expected
+
+
+def test_a_token_with_the_old_hash_of_a_word_changes_no_vector() -> None:
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    encoder = rankers.create("static").encoder
+    before = [Question(f"c{n}", token) for n, token in enumerate(COLLIDING.values())]
+    encoder.encode_documents(before)
+    [after], [alone] = (one.encode_documents(QUESTIONS).parts for one in (encoder, rankers.create("static").encoder))
+    np.testing.assert_array_equal(after.values, alone.values)
