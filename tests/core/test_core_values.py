@@ -1,8 +1,8 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and hashes of texts."""
 
 import pytest
 
-from askalike.core.values import format_count
+from askalike.core.values import format_count, hash_texts
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,10 @@ from askalike.core.values import format_count
 )  # fmt: skip
 def test_format_count(count, noun, text):
     assert format_count(count, noun) == text
+
+
+def test_hashes_of_texts_are_long_and_stay_the_same() -> None:
+    assert hash_texts("How do I log in?", "") == "46c4e318a47656f0b5d7703f4e81900e"
+    assert hash_texts("a", "bc") != hash_texts("ab", "c")
+    assert hash_texts("a\x1f", "b") != hash_texts("a", "\x1fb")
+    assert hash_texts("a?") != hash_texts("a\ud800")

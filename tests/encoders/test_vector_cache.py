@@ -28,6 +28,12 @@ def test_each_text_is_encoded_once(tmp_path):
     assert slow.encoded == ["a b", "cd", "é", "dc"]
 
 
+def test_texts_that_differ_in_half_a_character_have_their_own_vectors(tmp_path):
+    slow = SlowEncoder()
+    VectorCache(tmp_path, "abc").get_or_encode(["a?", "a\ud800"], slow)
+    assert slow.encoded == ["a?", "a\ud800"]
+
+
 def test_another_process_goes_on_even_after_half_a_row(tmp_path):
     VectorCache(tmp_path, "abc").get_or_encode(["a", "bc"], SlowEncoder())
     [path] = tmp_path.iterdir()

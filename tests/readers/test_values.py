@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from askalike.core.types import Place, Question, RejectedRow
 from askalike.core.values import parse_utc
 from askalike.readers import SourceFiles, parse_rows
-from askalike.readers._values import derive_id, split_cell
+from askalike.readers._values import split_cell
 from askalike.readers._xml import read_elements
 from askalike.text.clean import replace_forbidden
 
@@ -55,11 +55,6 @@ def test_lists_in_cells() -> None:
     assert split_cell("[draft] a") == ("[draft] a",)
     assert split_cell(None) == split_cell(" ") == split_cell([]) == split_cell([None, ""]) == ()
     assert split_cell(7) == ("7",)
-
-
-def test_ids_made_from_content_stay_the_same() -> None:
-    assert derive_id("How do I log in?", "") == "0358eddd20b95161"
-    assert derive_id("a", "bc") != derive_id("ab", "c")
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=5), st.integers(1, 40))

@@ -10,6 +10,7 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
+from askalike.text.words import fold_title
 from hash_collisions import COLLIDING
 
 TEXTS = (
@@ -17,6 +18,7 @@ TEXTS = (
     "can I rent a boat", "opening hours", "is the pool heated", "lost keys", "which bus goes to the lake",
 )  # fmt: skip
 QUERIES = ("bicycle", "stolen bicycle", "boil an egg", "stolen")
+FOUND_TITLES = {"Which bus goes to the lake?": "9", "Where is the boat?": "r"}
 QUESTIONS = [Question(str(n), text) for n, text in enumerate(TEXTS)]
 
 
@@ -27,12 +29,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
         yield archive
 
 
-def open_engine(archive: Archive, ranker: str) -> LocalEngine:
+def open_engine(archive: Archive, ranker: str, **settings: str) -> LocalEngine:
     """Return an engine that has read no text, as in a new process."""
     if ranker != "bm25":
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    rankers.open_current(rankers.create(ranker), archive.view())
-    return LocalEngine(archive, rankers.create(ranker))
+    rankers.open_current(rankers.create(ranker, settings), archive.view())
+    return LocalEngine(archive, rankers.create(ranker, settings))
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
@@ -60,3 +62,21 @@ def test_a_token_with_the_old_hash_of_a_word_changes_no_vector() -> None:
     encoder.encode_documents(before)
     [after], [alone] = (one.encode_documents(QUESTIONS).parts for one in (encoder, rankers.create("static").encoder))
     np.testing.assert_array_equal(after.values, alone.values)
+
+
+@pytest.fixture
+def equal_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all titles that begin with the same letter the same key."""
+    for module in ("_indexed", "_searcher"):
+        monkeypatch.setattr(f"askalike.rankers.{module}.title_key", lambda title: ord(fold_title(title)[:1] or "\0"))
+
+
+@pytest.mark.usefixtures("equal_keys")
+@pytest.mark.parametrize("ranker", ["bm25", "static"])
+def test_only_questions_with_the_typed_title_come_first(tmp_path: Path, ranker: str) -> None:
+    with Archive.create(tmp_path / "a") as archive:
+        archive.upsert([*QUESTIONS, Question("r", "a rephrased one", rephrasings=("where is the boat",))])
+        searcher = open_engine(archive, ranker, fields="title,text").searcher()
+        queries = {title: Question(title, title) for title in ("which bicycle was stolen", *FOUND_TITLES)}
+        run = rankers.rank(searcher, queries, 5)
+        assert {title: hits[0].id for title, hits in run.items()} == FOUND_TITLES | {"which bicycle was stolen": "0"}

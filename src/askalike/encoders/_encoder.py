@@ -14,7 +14,7 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Question, Vectors
 from askalike.encoders._vector_cache import VectorCache
 from askalike.store import TrainingView
-from askalike.text.features.hashed_ngrams import WeightedRows, WordRows
+from askalike.text.features.hashed_ngrams import WeightedRows, WordRows, number_forms
 from askalike.text.tokens import Tokens
 from askalike.text.words import find_form
 
@@ -162,7 +162,8 @@ class TextWords(NamedTuple):
         """
         every = list(chain.from_iterable(words))
         count = len(every)
-        forms = np.array([hash(find_form(word).folded) for word in every], np.int64)
+        numbers = number_forms()
+        forms = np.array([numbers[find_form(word).folded] for word in every], np.int64)
         starts = np.array([start for own in words for start in _word_starts(own)], np.int64)
         ends = np.array([*accumulate(map(len, words), initial=0)], np.int64)
         rows = WordRows(forms, np.arange(count, dtype=np.int32), np.arange(count + 1))

@@ -131,4 +131,4 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _compute_key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=KEY_BYTES).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()

@@ -123,7 +123,7 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         name = self._index_name(view)
         if not view.before and not view.group:
             return name
-        return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
+        return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:32]}"
 
 
 def changed_documents(

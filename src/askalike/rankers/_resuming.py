@@ -29,7 +29,7 @@ def resume_work(
     total: the number of batches. work: takes the number of finished batches, and yields the others; it is called only
     if there are others. A batch is a JSON value without NumPy types.
     """
-    name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:8])))
+    name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:32])))
     path = view.path / "index" / f"{name}.jsonl"
     header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, FORMAT, inputs, total])}
     lines: list[Any] = []

@@ -1,6 +1,5 @@
 """Values of cells: texts, lists, ids, and dates in ISO 8601, in the order of a country, and with names of months."""
 
-import hashlib
 import html
 import json
 import re
@@ -15,11 +14,6 @@ from askalike.readers._source import SourceFiles
 def parse_optional_utc(text: Any) -> str | None:
     """Return `parse_utc` of a value; None for None and the empty string. Raises ValueError."""
     return parse_utc(text) if text not in (None, "") else None
-
-
-def derive_id(*parts: str) -> str:
-    """Return an id derived from content: 16 hexadecimal digits, always the same."""
-    return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def to_text(value: Any) -> str:

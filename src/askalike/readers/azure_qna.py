@@ -11,10 +11,11 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record
+from askalike.core.values import hash_texts
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import WORKBOOK_SUFFIXES, check_columns, group_rows, open_sheets, open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
-from askalike.readers._values import derive_id, to_text
+from askalike.readers._values import to_text
 
 NEEDED = ("Question", "Answer")
 Group = Sequence[Mapping[str, Any]]
@@ -55,7 +56,7 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
         raise KeyError("Question")
     body, origin = _text(first, "Answer"), _text(first, "Source")
     file_id = _text(first, "QnaId")
-    id = file_id or derive_id(titles[0], body)
+    id = file_id or hash_texts(titles[0], body)
     answers = [Answer(f"{id}_1", id, body, accepted=True)] if body else []
     question = Question(
         id,

@@ -16,11 +16,11 @@ from pydantic import Field
 from askalike.core.errors import InputError
 from askalike.core.files import user_cache
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
-from askalike.core.values import parse_language
+from askalike.core.values import hash_texts, parse_language
 from askalike.readers._site import MAX_RESPONSE_BYTES, SiteClient, read_address
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, reject
 from askalike.readers._structured import Item, StructuredPage, decode, has_type, read_page, text_of, values, walk
-from askalike.readers._values import derive_id, parse_optional_date
+from askalike.readers._values import parse_optional_date
 from askalike.text.clean import collapse_spaces, guess_markup, plain_text
 
 QUESTION_TYPES = ("Question", "DiscussionForumPosting")
@@ -172,7 +172,7 @@ class _PageParser:
             return None
         address = _absolute(text_of(item.get("url"))) or _absolute(text_of(item.get("@id")))
         return Answer(
-            address or f"{question_id}#{derive_id(body)}",
+            address or f"{question_id}#{hash_texts(body)}",
             question_id,
             body,
             guess_markup(body),
@@ -188,7 +188,7 @@ class _PageParser:
         if own and own != self._address:
             return own
         is_only = sum(has_type(each, *QUESTION_TYPES) for each in walk(list(self._page.items))) == 1
-        return self._address if self._address and is_only else f"{self._address}#{derive_id(title)}".lstrip("#")
+        return self._address if self._address and is_only else f"{self._address}#{hash_texts(title)}".lstrip("#")
 
     def _date(self, item: Item, name: str, otherwise: str | None = None) -> str | None:
         value = text_of(item.get(name)) or otherwise

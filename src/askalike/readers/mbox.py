@@ -13,9 +13,8 @@ from pydantic import Field
 
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
-from askalike.core.values import parse_utc
+from askalike.core.values import hash_texts, parse_utc
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
-from askalike.readers._values import derive_id
 from askalike.text.clean import readable_text
 
 MAX_MAIL_BYTES = 1 << 24
@@ -197,7 +196,7 @@ def _to_mail(message: EmailMessage) -> _Mail:
     references = MESSAGE_ID.findall(f"{headers['References']} {headers['In-Reply-To']}")
     automatic = str(message.get("Auto-Submitted", "")).lower().startswith(AUTOMATIC)
     return _Mail(
-        id[1] if id else derive_id(headers["From"], headers["Subject"], body),
+        id[1] if id else hash_texts(headers["From"], headers["Subject"], body),
         headers["Subject"],
         clean_body(body),
         name or address.partition("@")[0] or None,

@@ -9,10 +9,11 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
+from askalike.core.values import hash_texts
 from askalike.readers._columns import Columns, read_table
 from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import SourceFiles, find_files
-from askalike.readers._values import derive_id, require_text, to_text
+from askalike.readers._values import require_text, to_text
 
 USUAL_COLUMNS = {
     "query": ("query", "question1", "text1", "sentence1"),
@@ -81,7 +82,7 @@ class _PairMerger:
 
     def _choose_id(self, part: str, id: str, text: str) -> str:
         """Return the id of a text: the one in the file, unless another text has it."""
-        derived = derive_id(text)
+        derived = hash_texts(text)
         if not id or self._text_by_id.setdefault((part, id), derived) == derived:
             return id or derived
         if (part, f"{id}#{derived}") not in self._known:

@@ -12,11 +12,12 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.filters import parse_marks
 from askalike.core.types import Answer, Link, LocatedRecord, Mark, Question, Record, RejectedRow
+from askalike.core.values import hash_texts
 from askalike.readers._columns import NUMBERED_COLUMNS, USUAL_COLUMNS, Columns, TableOpener, read_table
 from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files
-from askalike.readers._values import DateOrder, DateReader, derive_id, require_text, split_cell, to_text
+from askalike.readers._values import DateOrder, DateReader, require_text, split_cell, to_text
 from askalike.store.database import FirstTextStore
 from askalike.text.clean import collapse_spaces, looks_like_html, readable_text
 
@@ -91,9 +92,9 @@ class QuestionTable(Settings):
         """Return a question with its answers and links. Raises KeyError or ValueError."""
         title = require_text(cells, "question")
         body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
-        id = self._choose_id(file_id, derive_id(title, body), first, source)
+        id = self._choose_id(file_id, hash_texts(title, body), first, source)
         texts = _split_answers(cells.get("answer"))
-        ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
+        ids = (f"{id}_{n if file_id else hash_texts(text)}" for n, text in enumerate(texts, 1))
         if self.markup == "text":
             source.note(HTML_NOTE, sum(map(looks_like_html, (title, body, *texts))))
         title = self._clean_title(title, source)

@@ -1,6 +1,5 @@
 """Drafts: proposed FAQ entries, hidden until a moderator accepts them; chat conversations are imported as such."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Literal
 from askalike.core.errors import InputError
 from askalike.core.iteration import chunks_before_error
 from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedRow
-from askalike.core.values import format_count, now
+from askalike.core.values import format_count, hash_texts, now
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
 from askalike.store.contents import ArchiveSummary, summarise_archive
@@ -108,7 +107,7 @@ def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffe
 
 def put_asked(archive: Archive, title: str, body: str) -> ThreadEffect:
     """Store a draft without an answer for a question that somebody posted; the same text is stored once."""
-    id = hashlib.blake2b(f"{title}\n{body}".encode(errors="replace"), digest_size=6).hexdigest()
+    id = hash_texts(title, body)
     return put_thread(archive, f"{ASKED_ORIGIN}{id}", ThreadDraft(id, title, body, ""))
 
 

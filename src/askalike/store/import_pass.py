@@ -2,7 +2,6 @@
 
 The report has the records added, updated, unchanged and removed; rejected rows are in a file."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import IO, Any, Protocol, Self
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import chunks_before_error
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
-from askalike.core.values import format_count, now
+from askalike.core.values import format_count, hash_texts, now
 from askalike.store.archive import Archive
 from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int
@@ -226,17 +225,12 @@ class PlanSink:
             differences.setdefault(table.name, Difference(table)).repeated.append(batch_record)
         new = (r.record for difference in differences.values() for r in difference.new)
         for question in (record for record in new if isinstance(record, Question)):
-            self._first_records.get_or_add(_text_key(question.title, question.body), "")
+            self._first_records.get_or_add(hash_texts(question.title, question.body), "")  # texts take much room
         return list(differences.values())
 
     def adds_text(self, title: str, body: str) -> bool:
         """Return whether the batches add a question with this text."""
-        return _text_key(title, body) in self._first_records
-
-
-def _text_key(title: str, body: str) -> str:
-    """Return a short key, as the texts of a large import take much room."""
-    return hashlib.blake2b(f"{title}\n{body}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+        return hash_texts(title, body) in self._first_records
 
 
 @dataclass(frozen=True, slots=True)

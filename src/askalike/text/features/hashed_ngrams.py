@@ -5,11 +5,11 @@ Rows 0 … subwords − 1 are the tokenizer's subwords; the rows of words follow
 
 import shutil
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
-from itertools import chain
+from itertools import chain, count
 from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -263,6 +263,7 @@ class _NgramCache:
         self.table = TokenTable(self._learn)
         self.forms = GrowingArray(np.int64)
         """See WordRows."""
+        self._number_form = number_forms().__getitem__
         self.function_languages = GrowingArray(np.uint8)
         """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
         self.rows, self.row_ends = GrowingArray(np.int32), GrowingArray(np.int64, 0)
@@ -272,7 +273,7 @@ class _NgramCache:
 
     def _learn(self, tokens: Sequence[str]) -> None:
         forms = [token.casefold() if token.isalnum() else find_form(token).folded for token in tokens]
-        self.forms.extend(list(map(hash, forms)))
+        self.forms.extend([*map(self._number_form, forms)])
         self.function_languages.extend(list(map(_find_function_languages, forms)))
         counts, tokens = self._counts, list(map(str.lower, tokens)) if self._lower_case else tokens
         parts = words = [list[int]()] * len(tokens)
@@ -288,6 +289,11 @@ class _NgramCache:
         for own, numbers, ends in ((parts, self.rows, self.row_ends), (words, self.words, self.word_ends)):
             ends.extend(ends.values[-1] + np.cumsum(list(map(len, own))))
             numbers.extend(list(chain.from_iterable(own)))
+
+
+def number_forms() -> defaultdict[str, int]:
+    """Return form → number, which numbers new forms from 1; the empty one is 0. See WordRows."""
+    return defaultdict(count(1).__next__, {"": 0})
 
 
 @cache
