@@ -276,7 +276,7 @@ def _insert(first: int, tokens: HashedTokens, alike: Ints) -> None:
 
 
 @inlined()
-def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) -> tuple[int, int]:
+def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) -> tuple[np.int64, int]:
     """Return the slot of the token that starts in `letters`, an empty one if it is not in the table, and its end."""
     end, last = start, len(tokens.slots) - 1
     hashed, factor = tokens.key[0], tokens.key[1]
