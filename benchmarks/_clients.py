@@ -7,7 +7,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,8 +75,13 @@ async def on_time(due: float, asking: Coroutine[Any, Any, int], outcome: Outcome
         outcome.errors.append(str(status))
 
 
-def typed(titles: Sequence[str], start: float, seconds: float, chance: random.Random) -> list[tuple[float, bytes]]:
-    """Return the schedule of one client: prefixes of increasing length of one title after the other."""
+def typed(
+    titles: Sequence[str], start: float, seconds: float, chance: random.Random, fields: Mapping[str, Any]
+) -> list[tuple[float, bytes]]:
+    """Return the schedule of one client: prefixes of increasing length of one title after the other.
+
+    fields: what each request has besides its title.
+    """
     asked: list[tuple[float, bytes]] = []
     due = start + chance.random() * EVERY_S
     while True:
@@ -84,7 +89,7 @@ def typed(titles: Sequence[str], start: float, seconds: float, chance: random.Ra
         for end in range(STEP, len(title) + STEP, STEP):
             if due >= start + seconds:
                 return asked
-            asked.append((due, json.dumps({"title": title[:end], "prefix": True}).encode()))
+            asked.append((due, json.dumps({"title": title[:end], "prefix": True, **fields}).encode()))
             due += EVERY_S
 
 
@@ -96,16 +101,23 @@ def written(titles: Sequence[str], start: float, seconds: float, per_s: int) -> 
 
 
 async def load(
-    host: str, port: int, archive: str, titles: Sequence[str], clients: int, writes_per_s: int, seconds: float
+    host: str,
+    port: int,
+    archive: str,
+    titles: Sequence[str],
+    clients: int,
+    writes_per_s: int,
+    seconds: float,
+    **fields: Any,
 ) -> tuple[Outcome, Outcome]:
-    """Return the outcome of searches, and of writes."""
+    """Return the outcome of searches, and of writes. fields: see `typed`."""
     chance, pool, start = random.Random(1), Pool(host, port), time.perf_counter() + 0.2
     asks, writes = Outcome(), Outcome()
     similar, questions = f"/v1/{archive}/similar", f"/v1/{archive}/questions"
     due = [
         on_time(at, pool.ask("POST", similar, body), asks)
         for _ in range(clients)
-        for at, body in typed(titles, start, seconds, chance)
+        for at, body in typed(titles, start, seconds, chance, fields)
     ]
     due += [
         on_time(at, pool.ask("PUT", f"{questions}/{id}", body), writes)
@@ -116,7 +128,9 @@ async def load(
     return asks, writes
 
 
-async def saturate(host: str, port: int, archive: str, titles: Sequence[str], at_once: int, seconds: float) -> float:
+async def saturate(
+    host: str, port: int, archive: str, titles: Sequence[str], at_once: int, seconds: float, **fields: Any
+) -> float:
     """Return the responses per second to this number of clients that send the next request after each response."""
     chance, pool, done = random.Random(2), Pool(host, port), 0
     until = time.perf_counter() + seconds
@@ -125,7 +139,7 @@ async def saturate(host: str, port: int, archive: str, titles: Sequence[str], at
         nonlocal done
         while time.perf_counter() < until:
             title = chance.choice(titles)
-            body = {"title": title[: chance.randint(STEP, len(title))], "prefix": True}
+            body = {"title": title[: chance.randint(STEP, len(title))], "prefix": True, **fields}
             with suppress(OSError, EOFError):
                 status = await pool.ask("POST", f"/v1/{archive}/similar", json.dumps(body).encode())
                 done += status == 200

@@ -15,6 +15,7 @@ from _synthetic import made_archive, phrase, texts
 
 import askalike
 
+DEFAULT = "default"  # the archive's own ranker, which the service indexes before it answers
 LIMIT_S = 3600  # the index is updated before the first request is accepted
 
 
@@ -40,7 +41,8 @@ class Served:
 
     def __init__(self, path: Path, ranker: str, *options: str) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 it is closed with the block
-        command = [sys.executable, "-m", "askalike", "serve", path, "--ranker", ranker, "--port", "0", *options]
+        named = () if ranker == DEFAULT else ("--ranker", ranker)
+        command = [sys.executable, "-m", "askalike", "serve", path, *named, "--port", "0", *options]
         started = time.perf_counter()
         self.process = subprocess.Popen(list(map(str, command)), stderr=self._log, start_new_session=True)
         self.port = self._port()
@@ -59,6 +61,10 @@ class Served:
         """Return its log so far."""
         return os.pread(self._log.fileno(), 1 << 20, 0).decode()
 
+    def processor_s(self) -> float:
+        """Return the processor time of all its processes so far, in seconds."""
+        return sum(map(_processor_s, (self.process.pid, *_children(self.process.pid))))
+
     def __enter__(self) -> "Served":
         return self
 
@@ -71,3 +77,12 @@ class Served:
         """Kill all its processes, which have their own session, as with kill -9."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -6,7 +6,7 @@
 
 Each client sends the prefix typed so far every 250 ms (200 requests per second in total) on schedule, regardless of
 responses; times are measured from the schedule. Saturation is separate: clients send the next request after each
-response.
+response. Processor time is that of all processes of the service, without writes, for each request answered.
 """
 
 import argparse
@@ -20,9 +20,8 @@ from pathlib import Path
 import numpy as np
 from _clients import EVERY_S, Outcome, load, saturate
 from _rows import add_row, make_parser
-from _served import Served, archive, titles
+from _served import DEFAULT, Served, archive, titles
 
-CLIENTS = 50
 WRITES_PER_S = 100
 AT_ONCE = 16
 RANKERS = ("lm_jelinek_mercer", "hybrid")
@@ -47,21 +46,25 @@ def line(name: str, workers: int, writes: int, outcome: Outcome) -> str:
 def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
     """Measure without writes, saturated, and last with writes, as written questions would affect the rest."""
     more = ("--workers", workers, "--set", "requests_per_s=0")
-    name = path.resolve().name
+    name, clients, fields = path.resolve().name, options.clients, {"explain": True} if options.explain else {}
     with Served(path, ranker, *map(str, more)) as served:
         where = "127.0.0.1", served.port, name, asked
-        asyncio.run(load(*where, CLIENTS, 0, options.warm_up))
-        for writes in (0, WRITES_PER_S):
-            found, written = asyncio.run(load(*where, CLIENTS, writes, options.seconds))
+        asyncio.run(load(*where, clients, 0, options.warm_up, **fields))
+        for writes in (0, WRITES_PER_S)[: 1 if options.no_writes else 2]:
+            before_s = served.processor_s()
+            found, written = asyncio.run(load(*where, clients, writes, options.seconds, **fields))
+            processor_ms = 1000 * (served.processor_s() - before_s) / max(1, len(found.seconds))
             print(line(ranker, workers, writes, found), flush=True)
-            what = {"archive": name, "ranker": ranker, "workers": workers, "writes_per_s": writes}
-            measured = {**what, "requests_per_s": round(CLIENTS / EVERY_S), **summary(found)}
+            what = {"archive": name, "ranker": ranker, "workers": workers, "writes_per_s": writes, **fields}
+            measured = {**what, "requests_per_s": round(clients / EVERY_S), **summary(found)}
             if writes:
                 print(line("  the writes", workers, writes, written), flush=True)
                 measured["writes"] = summary(written)
             else:
-                rate = asyncio.run(saturate(*where, AT_ONCE, options.warm_up))
+                print(f"{'  processor time':24} {workers:7} {processor_ms:17.2f} ms a request", flush=True)
+                rate = asyncio.run(saturate(*where, AT_ONCE, options.warm_up, **fields))
                 measured |= {"saturated_per_s": rate, "started_s": served.seconds_to_start}
+                measured["processor_ms"] = processor_ms
             add_row(options.output, measured, tuple(what))
         print(
             f"{'  saturated':24} {workers:7} {rate:17.0f} answers a second; started in {served.seconds_to_start:.1f} s"
@@ -74,13 +77,17 @@ def main() -> None:
     parser.add_argument("--archive", type=Path, help="an archive of your own instead")
     parser.add_argument("--rankers", nargs="*", default=list(RANKERS))
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--clients", type=int, default=50, help="who type, four requests a second each")
+    parser.add_argument("--explain", action="store_true", help="ask for explanations")
+    parser.add_argument("--no-writes", action="store_true", help="measure searches alone")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first measurement")
     parser.add_argument("--prepare", action="store_true", help="only create and index the questions, the longest part")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
     for ranker in options.rankers:
-        indexed(path, ranker)
+        if ranker != DEFAULT:
+            indexed(path, ranker)
     if not options.prepare:
         measure(path, options)
 
@@ -94,7 +101,7 @@ def indexed(path: Path, ranker: str) -> None:
 
 def measure(path: Path, options: argparse.Namespace) -> None:
     asked = titles(path)
-    print(f"{path.name}: {CLIENTS} clients, every 250 ms, {options.seconds:g} s each; ms from when a request was due\n")
+    print(f"{path.name}: {options.clients} clients, every 250 ms, {options.seconds:g} s each; ms from when a request was due\n")
     head = " ".join(f"{h:>8}" for h in ("answered", "p50", "p95", "p99", "longest"))
     print(f"{'ranker':24} workers writes/s {head}  errors")
     for ranker in options.rankers:
