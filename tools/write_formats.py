@@ -18,7 +18,6 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import write_settings
@@ -108,10 +107,12 @@ def _sql() -> Iterator[str]:
 def _http() -> Iterator[str]:
     from askalike.service.app import create_app
     from askalike.service.settings import ServiceSettings
+    from askalike.service.shared_files import SharedFiles
 
     with tempfile.TemporaryDirectory() as folder:
-        limiter, peers = None, SimpleNamespace(folder=Path(folder))  # neither takes part
-        described = create_app(ServiceSettings(archives=(Path(folder),)), limiter, peers).openapi()  # type: ignore
+        settings = ServiceSettings(archives=(Path(folder),))
+        SharedFiles.create(Path(folder), settings)
+        described = create_app(settings, SharedFiles(Path(folder), 1, settings)).openapi()
     for path, methods in sorted(described["paths"].items()):
         for method, operation in sorted(methods.items()):
             yield _line(f"http {method.upper()} {path}", (p["name"] for p in operation.get("parameters", ())))

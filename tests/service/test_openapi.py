@@ -13,9 +13,8 @@ from serving import Service
 import askalike
 from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
-from askalike.service.peers import PeerRouter
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import RateLimiter
+from askalike.service.shared_files import SharedFiles
 from askalike.store import keys
 from random_examples import LONG
 
@@ -48,20 +47,14 @@ def client(copy) -> Iterator[dict[str, Any]]:
     assert not [line for line in service.lines if "Traceback" in line]
 
 
-class NoLimit(RateLimiter):
-    def __init__(self) -> None:
-        pass
+def describe() -> dict[str, Any]:
+    described = ServiceSettings(archives=(Path("riverside"),))
+    with tempfile.TemporaryDirectory() as folder:
+        SharedFiles.create(Path(folder), described)
+        return create_app(described, SharedFiles(Path(folder), 1, described)).openapi()
 
 
-class NoPeers(PeerRouter):
-    folder = Path(tempfile.mkdtemp())
-
-    def __init__(self) -> None:
-        pass
-
-
-app = create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit(), NoPeers())
-described = app.openapi()
+described = describe()
 # questions last, as a calibration does not hold for an archive of which they have changed a tenth
 described = {**described, "paths": dict(sorted(described["paths"].items(), key=lambda path: "/questions" in path[0]))}
 schema = schemathesis.openapi.from_dict(described)

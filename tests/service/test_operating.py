@@ -230,3 +230,13 @@ def test_init_takes_no_directory_that_holds_something(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, f"askalike: {desk}: is not empty; expected a new or empty directory\n")
     assert "--language" in askalike("init", tmp_path / "new", "--language", "klingon").stderr
     assert not (tmp_path / "new").exists()
+
+
+def test_answers_are_the_same_whichever_worker_makes_them(serve, archive: Path) -> None:
+    service = serve(archive, options=("--workers", "2", "--set", "requests_per_s=0"))
+    queries = [{"title": title, "prefix": True, "explain": True} for title in ("dough", "starter", "xyzzy", "crust of")]
+    alone = [service.send("POST", f"{V1}/similar", query).json["results"] for query in queries]
+    assert any(alone)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda query: service.send("POST", f"{V1}/similar", query), queries * 40))
+    assert [answer.json["results"] for answer in answers] == alone * 40

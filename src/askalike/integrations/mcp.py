@@ -36,7 +36,7 @@ from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import RateLimiter, create_shared_file
+from askalike.service.shared_files import RateLimiter, create_rates
 from askalike.store import Archive, View
 from askalike.store.keys import has_active_key, verify_key
 from askalike.text.clean import readable_text
@@ -322,7 +322,7 @@ def serve_http(
     ):
         if not keyless and not has_active_key(keys):
             raise SettingsError(f"a key is needed at {host}; make one: askalike keys create {archive}")
-        limiter = RateLimiter(create_shared_file(Path(folder)), limits.requests_per_s, limits.burst)
+        limiter = RateLimiter(create_rates(Path(folder) / "rates"), limits.requests_per_s, limits.burst)
         app = CallerMiddleware(app, None if keyless else keys, limiter)
         announce(f"{base_url(listener)}{ADDRESS_PATH}")
         config = uvicorn.Config(

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from functools import partial
 
 from fastapi import FastAPI
 
@@ -19,7 +18,6 @@ from askalike.service.middleware import (
     TracingMiddleware,
 )
 from askalike.service.pages.rendering import render_error_page
-from askalike.service.peers import PeerRouter
 from askalike.service.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import (
     apache_answer,
@@ -34,17 +32,15 @@ from askalike.service.routes import (
 )
 from askalike.service.served_archive import ServedArchive, hot_reload
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import RateLimiter
+from askalike.service.shared_files import SharedFiles
 
 
-def create_app(
-    settings: ServiceSettings, rate_limiter: RateLimiter, peers: PeerRouter, faults: Mapping[str, str] | None = None
-) -> FastAPI:
+def create_app(settings: ServiceSettings, shared: SharedFiles, faults: Mapping[str, str] | None = None) -> FastAPI:
     """Return the service as an ASGI application, which opens the archives at startup and closes them at shutdown.
 
     faults: what is wrong with archives that are not served, by their names.
     """
-    state = AppState(settings, rate_limiter, peers, render_error_page, faults=dict(faults or {}))
+    state = AppState(settings, shared, render_error_page, faults=dict(faults or {}))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -52,8 +48,7 @@ def create_app(
             _open_archives(state)
             for archive in state.archives.values():
                 stack.callback(archive.close)
-            answer_peer = partial(asking.answer_peer, state)
-            async with hot_reload(state.archives.values()), peers.serve(answer_peer):
+            async with hot_reload(state.archives.values()):
                 yield
 
     app = FastAPI(
@@ -88,7 +83,7 @@ def _open_archives(state: AppState) -> None:
     """Open the archives; one that cannot be served is noted. Raises AskalikeError for the only one."""
     for name in state.settings.archive_paths():
         try:
-            state.archives[name] = ServedArchive(name, state.settings, state.peers)
+            state.archives[name] = ServedArchive(name, state.settings, state.shared)
         except AskalikeError as error:
             state.faults[name] = str(error)
             log_event("archive", archive=name, error=str(error))

@@ -14,11 +14,10 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.types import Scope as AsgiScope
 
-from askalike.service.peers import PeerRouter
 from askalike.service.schema import Problem
 from askalike.service.served_archive import ServedArchive
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import Leases, RateLimiter
+from askalike.service.shared_files import SharedFiles
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 REQUEST_ID_HEADER = "x-request-id"
@@ -33,18 +32,12 @@ class AppState:
     """The state shared by all requests of a process."""
 
     settings: ServiceSettings
-    rate_limiter: RateLimiter
-    peers: PeerRouter
+    shared: SharedFiles
     render_error_page: ErrorPageRenderer
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
     faults: dict[str, str] = field(default_factory=dict)
     """What is wrong with each archive that cannot be served beside the others, by its name."""
-
-    @property
-    def leases(self) -> Leases:
-        """The work of each person, over all processes."""
-        return Leases(self.peers.folder / "leases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
     Requests without a key, or with one published in the pages of a site, are counted by their network address.
     """
     name = key.id if key and not key.origin else request.client.host if request.client else ""
-    if wait_s := app_state(request).rate_limiter.acquire(name):
+    if wait_s := app_state(request).shared.rate_limiter.acquire(name):
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
 
 

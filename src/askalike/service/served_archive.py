@@ -21,9 +21,9 @@ from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.log import log_event
-from askalike.service.peers import PeerRouter
 from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
 from askalike.service.settings import ServiceSettings
+from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
 from askalike.text.subwords import has_packaged_vectors
 
@@ -92,12 +92,12 @@ class ArchiveEncoders:
 class ServedArchive:
     """A served archive with the engine that searches it. Raises ArchiveError, SettingsError."""
 
-    def __init__(self, name: str, settings: ServiceSettings, peers: PeerRouter) -> None:
+    def __init__(self, name: str, settings: ServiceSettings, shared: SharedFiles) -> None:
         path = settings.archive_paths()[name]
         self.name = name
         self.settings = settings
         self.gap_cache = GapCache()
-        self._peers = peers
+        self._shared = shared
         self._served_engine = ServedEngine.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
@@ -106,7 +106,9 @@ class ServedArchive:
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._batcher = RequestBatcher()
         self._archive_executor = BoundedExecutor(self._archive, settings)
-        self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: peers.is_searching)
+        self._write_batcher = WriteBatcher(
+            self._archive_executor, settings, lambda: shared.processes.is_searching
+        )
         self._note_executor = BoundedExecutor(self._note_archive, settings)
         self._notes: set[asyncio.Task[None]] = set()
         self.encoders = BoundedExecutor(ArchiveEncoders(path), settings)
@@ -138,7 +140,7 @@ class ServedArchive:
         """
         pending = self._batcher.add(request)
         try:
-            with self._peers.counted():
+            with self._shared.processes.counted(self._shared.row):
                 return await self._engine_executor.run(lambda engine: (engine.ranker.name, pending.search(engine)))
         finally:
             pending.is_awaited = False

@@ -1,4 +1,7 @@
-"""Files that the processes of the service share: the request rate of each caller, and what each person works on."""
+"""Files that the processes of the service share, in a folder that only this user may enter.
+
+They hold the request rate of each caller, the searches of each worker, and what each person works on.
+"""
 
 import fcntl
 import hashlib
@@ -7,13 +10,17 @@ import mmap
 import secrets
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from askalike.service.settings import ServiceSettings
+
 N_SLOTS = 1 << 14
-SLOT_BYTES = 8
+NUMBER_BYTES = 8
 KEY_BYTES = 32
-FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
+FILE_BYTES = KEY_BYTES + N_SLOTS * NUMBER_BYTES
+RATES_FILE, PROCESSES_FILE = "rates", "processes"
 LEASE_S = 180.0
 """Time for which something is held for a person after they last saw it."""
 
@@ -27,7 +34,7 @@ class RateLimiter:
     """
 
     def __init__(self, path: Path, per_s: float, burst: int) -> None:
-        """`path`: a file from `create_shared_file`."""
+        """`path`: a file from `create_rates`."""
         self._file = path.open("r+b", buffering=0)
         self._per_s = per_s
         self._burst = burst
@@ -38,8 +45,8 @@ class RateLimiter:
         if not self._per_s:
             return 0.0
         digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()
-        offset = KEY_BYTES + int.from_bytes(digest) % N_SLOTS * SLOT_BYTES
-        fcntl.lockf(self._file, fcntl.LOCK_EX, SLOT_BYTES, offset)
+        offset = KEY_BYTES + int.from_bytes(digest) % N_SLOTS * NUMBER_BYTES
+        fcntl.lockf(self._file, fcntl.LOCK_EX, NUMBER_BYTES, offset)
         try:
             now = time.monotonic()
             due = max(now, struct.unpack_from("d", self._memory, offset)[0])
@@ -49,15 +56,49 @@ class RateLimiter:
             struct.pack_into("d", self._memory, offset, due + 1 / self._per_s)
             return 0.0
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, SLOT_BYTES, offset)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, NUMBER_BYTES, offset)
 
 
-def create_shared_file(folder: Path) -> Path:
-    """Create the file of slots in a folder, which only this user may read; return its path."""
-    path = folder / "rate"
+def create_rates(path: Path) -> Path:
+    """Create the file of slots, which only this user may read; return its path."""
     path.touch(0o600, exist_ok=False)
     path.write_bytes(secrets.token_bytes(KEY_BYTES) + bytes(FILE_BYTES - KEY_BYTES))
     return path
+
+
+class ProcessTable:
+    """The number of searches that each process of the service makes, in memory that all of them share.
+
+    Row 0 is the indexer's, which makes none; the others are the workers'.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """`path`: a file from `create`."""
+        with path.open("r+b") as file:
+            self._searches = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+
+    @staticmethod
+    def create(path: Path, workers: int) -> None:
+        """Create the file for an indexer and a number of workers."""
+        path.write_bytes(bytes(NUMBER_BYTES * (1 + workers)))
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether any worker has a search to make."""
+        return any(self._searches)
+
+    def reset(self, row: int) -> None:
+        """Count no search for a process that starts: one that was killed has left its number."""
+        self._searches[row] = 0
+
+    @contextmanager
+    def counted(self, row: int) -> Iterator[None]:
+        """Count a search of a worker during the block."""
+        self._searches[row] += 1
+        try:
+            yield
+        finally:
+            self._searches[row] -= 1
 
 
 class Leases:
@@ -83,3 +124,20 @@ class Leases:
             file.truncate(0)
             file.write(json.dumps(held))
         return found
+
+
+class SharedFiles:
+    """The shared files, as the process with that row of the table sees them."""
+
+    def __init__(self, folder: Path, row: int, settings: ServiceSettings) -> None:
+        """`folder`: from `create`."""
+        self.rate_limiter = RateLimiter(folder / RATES_FILE, settings.requests_per_s, settings.burst)
+        self.leases = Leases(folder / "leases")
+        self.processes = ProcessTable(folder / PROCESSES_FILE)
+        self.row = row
+
+    @staticmethod
+    def create(folder: Path, settings: ServiceSettings) -> None:
+        """Create the files of a service in a folder."""
+        create_rates(folder / RATES_FILE)
+        ProcessTable.create(folder / PROCESSES_FILE, settings.workers)

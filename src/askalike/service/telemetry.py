@@ -19,7 +19,6 @@ SEARCH_SECONDS = cache(
         "askalike_search_seconds", "Time of a search, including its wait", ["archive"], buckets=LATENCY_BUCKETS_S
     ).labels
 )
-PASSED_ON = cache(Counter("askalike_passed_on", "Searches that a less busy worker made", ["archive"]).labels)
 ABSTENTIONS = cache(Counter("askalike_abstained", "Searches that found nothing", ["archive"]).labels)
 ZERO_TOKEN_QUERIES = cache(
     Counter("askalike_zero_token_queries", "Searches without a word to search for", ["archive"]).labels

@@ -170,7 +170,7 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
     moderator, holder = caller_id(request), f"{caller_id(request)} {csrf_token(get_visitor_secret(request))}"
     if not (request.cookies or "sec-fetch-mode" in request.headers):
         holder = ""  # a program, which would hold another pair with every request
-    leases = app_state(request).leases
+    leases = app_state(request).shared.leases
 
     def hold_first(pending: Sequence[PairProposal]) -> PairProposal | None:
         names = {f"{archive.name} {proposal.id}": proposal for proposal in pending}

@@ -16,9 +16,9 @@ from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
-from askalike.service.peers import open_loads
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
+from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
 from askalike.store.query_log import delete_older_than
@@ -191,15 +191,15 @@ class Indexer:
             self._propose_at = start + IDLE_S
 
 
-def run(settings: ServiceSettings, parent: Connection, folder: Path) -> None:
+def run(settings: ServiceSettings, parent: Connection, folder: Path, row: int) -> None:
     """Index the changes so far, notify the supervisor, and continue to index until the process is ended.
 
-    folder: the folder of the service's workers.
+    folder, row: see SharedFiles.
     """
     parent.recv()
     start_log()
-    loads = open_loads(folder)
-    indexers = _start_indexers(settings, lambda: any(loads))
+    processes = SharedFiles(folder, row, settings).processes
+    indexers = _start_indexers(settings, lambda: processes.is_searching)
     parent.send(None)
     os.nice(NICENESS)
     while True:

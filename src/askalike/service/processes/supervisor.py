@@ -17,10 +17,9 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.network import base_url, listen
 from askalike.service.log import announce_address, log_warning, start_log
-from askalike.service.peers import WorkerSlot, create_loads_file
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import create_shared_file
+from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
@@ -78,13 +77,12 @@ def supervise(
         from askalike.service.processes import indexer, worker  # these modules read the variable
 
         importlib.import_module(PRELOADED_MODULE)
-        rates = create_shared_file(folder)
-        create_loads_file(folder, settings.workers)
-        indexers = [SupervisedProcess("indexer", indexer.run, settings, folder)]
+        SharedFiles.create(folder, settings)
+        indexers = [SupervisedProcess("indexer", indexer.run, settings, folder, 0)]
         workers = []
         try:
-            for slot in (WorkerSlot(folder, n, settings.workers) for n in range(settings.workers)):
-                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, slot, faults))
+            for row in range(1, 1 + settings.workers):
+                workers.append(SupervisedProcess("worker", worker.run, settings, folder, row, listener, faults))
             _begin_all(indexers, stop)
             _begin_all(workers, stop)
             announce(base_url(listener))

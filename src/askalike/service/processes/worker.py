@@ -18,10 +18,9 @@ from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
-from askalike.service.peers import PeerRouter, WorkerSlot
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import RateLimiter
+from askalike.service.shared_files import SharedFiles
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 """If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""
@@ -47,10 +46,15 @@ class Server(uvicorn.Server):
 
 
 def run(
-    settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, slot: WorkerSlot,
+    settings: ServiceSettings, parent: Connection, folder: Path, row: int, listener: socket.socket,
     faults: Mapping[str, str],
 ) -> None:  # fmt: skip
-    """Answer requests until the process is asked to end; then finish those that have begun. faults: see create_app."""
+    """Answer requests until the process is asked to end; then finish those that have begun.
+
+    folder, row: see SharedFiles. faults: see create_app.
+    """
+    shared = SharedFiles(folder, row, settings)
+    shared.processes.reset(row)
     if BLAS_THREADS_VARIABLE not in os.environ:
         threadpool_limits(1, user_api="blas")
     _prepare(settings)
@@ -60,7 +64,7 @@ def run(
     receive_s, max_connections = settings.receive_s, settings.max_connections
     protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())
     config = uvicorn.Config(
-        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot), faults),
+        create_app(settings, shared, faults),
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -1,8 +1,6 @@
 """`similar`, `answer` and `feedback`: for a question being typed, a complete one, and a verdict on the results."""
 
-import asyncio
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -16,25 +14,19 @@ from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, w
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import record_feedback, search_similar
 from askalike.service.callers import (
-    AppState,
     GuardedRoute,
     ReadableArchive,
     SearchableArchive,
     add_log_fields,
-    app_state,
     may_count,
     request_state,
 )
 from askalike.service.routes import direct
 from askalike.service.routes.direct import DirectRoute
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
-from askalike.service.served_archive import ServedArchive
-from askalike.service.telemetry import PASSED_ON
 from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
-FOUND_BYTES = 2
-"""Size in bytes of the number of hits, which a worker sends to another one before the response."""
 
 MODE_DESCRIPTION = (
     "nearest: stored answers; generate: a model's text; auto: either, by probability; "
@@ -59,10 +51,6 @@ class SimilarResponse:
     abstained: bool
     ranker: str
     took_ms: float
-
-    def to_json(self) -> bytes:
-        """Return it as JSON."""
-        return _SIMILAR_RESPONSE.dump_json(self)
 
 
 _SIMILAR_RESPONSE = TypeAdapter(SimilarResponse)
@@ -115,12 +103,12 @@ async def get_similar(
     """Return the questions most similar to the one being typed, best first."""
     if query.count_shown and not may_count(request):
         query = query.model_copy(update={"count_shown": False})
-    content = await _forward_to_peer(archive, request, query)
-    if content is None:
-        response = await _find_similar(archive, query)
-        add_log_fields(request, archive=archive.name, found=len(response.results))
-        content = response.to_json()
-    return Response(content, media_type="application/json")
+    start = time.perf_counter()
+    ranker, hits = await search_similar(archive, query)
+    took_ms = round(1000 * (time.perf_counter() - start), 2)
+    add_log_fields(request, archive=archive.name, found=len(hits))
+    response = SimilarResponse([SimilarQuestion.from_hit(hit, query.explain) for hit in hits], not hits, ranker, took_ms)
+    return Response(_SIMILAR_RESPONSE.dump_json(response), media_type="application/json")
 
 
 class _SimilarRoute(DirectRoute):
@@ -147,44 +135,6 @@ direct.router.add_api_route(
     route_class_override=_SimilarRoute,
     response_model=SimilarResponse,
 )
-
-
-async def _find_similar(archive: ServedArchive, query: SimilarRequest) -> SimilarResponse:
-    start = time.perf_counter()
-    ranker, hits = await search_similar(archive, query)
-    took_ms = round(1000 * (time.perf_counter() - start), 2)
-    results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
-    return SimilarResponse(results, not hits, ranker, took_ms)
-
-
-async def _forward_to_peer(archive: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
-    """Return a SimilarResponse as JSON from a less busy worker; None if there is none, or if it fails.
-
-    Raises TimeoutError if it does not answer in time.
-    """
-    state = app_state(request)
-    if (number := state.peers.find_less_busy()) is None:
-        return None
-    message = b"\0".join((archive.name.encode(), query.model_dump_json().encode()))
-    answer = b""
-    async with asyncio.timeout(state.settings.timeout_s):
-        with suppress(OSError, EOFError):
-            answer = await state.peers.forward(number, message)
-    if not answer:
-        return None
-    PASSED_ON(archive.name).inc()
-    add_log_fields(request, archive=archive.name, found=int.from_bytes(answer[:FOUND_BYTES]))
-    return answer[FOUND_BYTES:]
-
-
-async def answer_peer(state: AppState, message: bytes) -> bytes:
-    """Return the number of hits, then a SimilarResponse as JSON; b"" if the search fails."""
-    name, _, query = message.partition(b"\0")
-    try:
-        response = await _find_similar(state.archives[name.decode()], SimilarRequest.model_validate_json(query))
-    except Exception:  # the worker that forwarded it then searches itself, and its request gets the error
-        return b""
-    return len(response.results).to_bytes(FOUND_BYTES) + response.to_json()
 
 
 @router.post("/answer", summary="Answer a question", tags=["asking"])
