@@ -1,23 +1,14 @@
-"""The queues of an archive: a thread that works on one resource, and searches and writes that are made as a batch.
-
-A batch takes less time than one request after the other.
-"""
+"""The queues of an archive: a thread that works on one resource, and writes that are made as a batch."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.editing import write_together
-
-MAX_BATCH = 8
-"""Maximum number of requests in a batch, for which each of them waits. 4 take .7, 8 .6 of the time of single ones."""
 
 WRITE_WINDOW_S = 0.1
 """Time after the beginning of a batch of writes in which further ones are collected for the next batch."""
@@ -58,51 +49,6 @@ class BoundedExecutor(Generic[ResourceT]):
 
     def _release_slot(self, _: object) -> None:
         self._n_waiting -= 1
-
-
-@dataclass(eq=False)
-class PendingRequest:
-    """A request that waits for the engine. It may be searched in the batch of another one."""
-
-    request: SearchRequest
-    batcher: "RequestBatcher"
-    is_awaited: bool = True
-    result: SearchResult | None = field(default=None, init=False)
-
-    def search(self, engine: LocalEngine) -> SearchResult:
-        """Return the result; other waiting requests are searched with it. Called in the engine's thread."""
-        if self.result is None:
-            self.batcher.search_batch(self, engine)
-        return engine.search_batch([self.request])[0] if self.result is None else self.result
-
-
-class RequestBatcher:
-    """The requests that wait for one engine, in order of arrival."""
-
-    def __init__(self) -> None:
-        self._pending: deque[PendingRequest] = deque()
-
-    def add(self, request: SearchRequest) -> PendingRequest:
-        """Add a request to the queue and return it."""
-        pending = PendingRequest(request, self)
-        self._pending.append(pending)
-        return pending
-
-    def search_batch(self, first: PendingRequest, engine: LocalEngine) -> None:
-        """Search for a request with those that wait behind it. Without any, or after an error, it has no result."""
-        batch = [first]
-        while self._pending and len(batch) < MAX_BATCH:
-            pending = self._pending.popleft()
-            if pending is not first and pending.is_awaited and pending.result is None:
-                batch.append(pending)
-        if len(batch) == 1:
-            return
-        try:
-            results = engine.search_batch([pending.request for pending in batch])
-        except Exception:  # each is then searched alone, so that an error reaches its own request
-            return
-        for pending, result in zip(batch, results, strict=True):
-            pending.result = result
 
 
 class WriteBatcher:

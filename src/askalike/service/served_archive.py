@@ -21,7 +21,7 @@ from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.log import log_event
-from askalike.service.queues import BoundedExecutor, OverloadedError, RequestBatcher, WriteBatcher
+from askalike.service.queues import BoundedExecutor, OverloadedError, WriteBatcher
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
@@ -104,7 +104,6 @@ class ServedArchive:
         """A second connection to the archive, to look up keys and deployments on the event loop's thread."""
         self._note_archive = Archive.open(path)
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
-        self._batcher = RequestBatcher()
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._write_batcher = WriteBatcher(
             self._archive_executor, settings, lambda: shared.processes.is_searching
@@ -134,16 +133,11 @@ class ServedArchive:
         return await self._engine_executor.run(work)
 
     async def search(self, request: SearchRequest) -> tuple[str, SearchResult]:
-        """Return the ranker's name and the result; the search may run in a batch with other waiting ones.
-
-        Raises OverloadedError, TimeoutError, SettingsError.
-        """
-        pending = self._batcher.add(request)
-        try:
-            with self._shared.processes.counted(self._shared.row):
-                return await self._engine_executor.run(lambda engine: (engine.ranker.name, pending.search(engine)))
-        finally:
-            pending.is_awaited = False
+        """Return the ranker's name and the result. Raises OverloadedError, TimeoutError, SettingsError."""
+        with self._shared.processes.counted(self._shared.row):
+            return await self._engine_executor.run(
+                lambda engine: (engine.ranker.name, engine.search_batch([request])[0])
+            )
 
     async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
@@ -219,7 +213,6 @@ class ServedArchive:
         old_engine, old_executor = self._served_engine, self._engine_executor
         self._served_engine = new_engine
         self._engine_executor = BoundedExecutor(new_engine.engine, self.settings)
-        self._batcher = RequestBatcher()
         await asyncio.to_thread(old_executor.close)
         old_engine.engine.close()
 
