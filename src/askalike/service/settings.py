@@ -28,6 +28,9 @@ class ServiceSettings(Settings):
     max_body_bytes: int = Field(4 << 20, ge=1, description="maximum size of a request body")
     timeout_s: float = Field(10.0, gt=0, description="time limit of a request")
     receive_s: float = Field(15.0, gt=0, description="time limit for receiving a request")
+    stalled_s: float = Field(
+        20.0, ge=2, description="a process that gives no sign of life for so long is killed and started again"
+    )
     max_connections: int = Field(900, ge=1, description="maximum connections per worker; more are closed at once")
     max_waiting: int = Field(64, ge=1, description="maximum requests waiting for one archive; more are rejected")
 

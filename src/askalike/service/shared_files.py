@@ -1,6 +1,6 @@
 """Files that the processes of the service share, in a folder that only this user may enter.
 
-They hold the request rate of each caller, the searches of each worker, and what each person works on.
+They hold the request rate of each caller, whether each process lives, and what each person works on.
 """
 
 import fcntl
@@ -66,30 +66,50 @@ def create_rates(path: Path) -> Path:
     return path
 
 
-class ProcessTable:
-    """The number of searches that each process of the service makes, in memory that all of them share.
+def process_name(row: int) -> str:
+    """Return what a person calls the process with that row of the table."""
+    return f"worker {row}" if row else "indexer"
 
-    Row 0 is the indexer's, which makes none; the others are the workers'.
+
+class ProcessTable:
+    """When each process of the service last gave a sign of life, and its searches, in memory that all of them share.
+
+    Row 0 is the indexer's, which makes no searches; the others are the workers'.
     """
 
     def __init__(self, path: Path) -> None:
         """`path`: a file from `create`."""
         with path.open("r+b") as file:
-            self._searches = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+            numbers = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
+        self._beats, self._searches = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
 
     @staticmethod
     def create(path: Path, workers: int) -> None:
         """Create the file for an indexer and a number of workers."""
-        path.write_bytes(bytes(NUMBER_BYTES * (1 + workers)))
+        path.write_bytes(bytes(2 * NUMBER_BYTES * (1 + workers)))
+
+    def start(self, row: int) -> None:
+        """Note that a process starts: it lives, and makes no search, whatever one that was killed has left."""
+        self._searches[row] = 0
+        self.beat(row)
+
+    def beat(self, row: int) -> None:
+        """Note that a process lives."""
+        self._beats[row] = time.monotonic()
+
+    def silent_s(self, row: int, since: float = 0.0) -> float:
+        """Return the seconds without a sign of life of a process, counted from `since` on the monotonic clock."""
+        return time.monotonic() - max(since, self._beats[row])
+
+    def find_silent(self, seconds: float) -> str | None:
+        """Return the name of a process that has given no sign of life for so long; None if there is none."""
+        silent = (row for row in range(len(self._beats)) if self.silent_s(row) > seconds)
+        return next(map(process_name, silent), None)
 
     @property
     def is_searching(self) -> bool:
         """Whether any worker has a search to make."""
         return any(self._searches)
-
-    def reset(self, row: int) -> None:
-        """Count no search for a process that starts: one that was killed has left its number."""
-        self._searches[row] = 0
 
     @contextmanager
     def counted(self, row: int) -> Iterator[None]:

@@ -62,6 +62,10 @@ class ChildProcess:
         """Ask it to end."""
         self._process.terminate()
 
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self._process.kill()
+
     def join(self, timeout_s: float) -> None:
         """Wait until it has ended; kill it if it has not after that time."""
         self._process.join(timeout_s)

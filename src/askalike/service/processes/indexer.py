@@ -17,6 +17,7 @@ from askalike.moderation.proposer import Proposer
 from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess
+from askalike.service.processes.heartbeat import Heartbeat
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive, ServedRanker, get_served_ranker
@@ -196,10 +197,11 @@ def run(settings: ServiceSettings, parent: Connection, folder: Path, row: int) -
 
     folder, row: see SharedFiles.
     """
+    shared = SharedFiles(folder, row, settings)
+    Heartbeat(shared)  # in a thread, as an index may take minutes
     parent.recv()
     start_log()
-    processes = SharedFiles(folder, row, settings).processes
-    indexers = _start_indexers(settings, lambda: processes.is_searching)
+    indexers = _start_indexers(settings, lambda: shared.processes.is_searching)
     parent.send(None)
     os.nice(NICENESS)
     while True:

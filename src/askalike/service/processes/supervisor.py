@@ -19,11 +19,13 @@ from askalike.core.network import base_url, listen
 from askalike.service.log import announce_address, log_warning, start_log
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import SharedFiles
+from askalike.service.shared_files import SharedFiles, process_name
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
 POLL_S = 0.2
+MAX_SLEEP_S = 1.5
+"""A pause between two polls from which on this process, too, is taken to have been stopped."""
 FOLDER_PREFIX = "askalike-serve-"
 STALE_S = 60
 """Seconds after which a folder that nobody has locked is removed: its service may not have locked it yet."""
@@ -35,12 +37,29 @@ METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class SupervisedProcess:
-    """A process of the service, started again if it has died."""
+    """A process of the service, started again if it has died, and killed if it is frozen."""
 
-    def __init__(self, name: str, run: Callable[..., None], settings: ServiceSettings, *arguments: Any) -> None:
-        self._name = name
-        self._start = partial(ChildProcess, run, settings, *arguments, fork=True)
+    def __init__(
+        self, run: Callable[..., None], settings: ServiceSettings, folder: Path, row: int, *arguments: Any
+    ) -> None:
+        """folder, row: see SharedFiles."""
+        self._row, self._stalled_s = row, settings.stalled_s
+        self._processes = SharedFiles(folder, row, settings).processes
+        self._new_process = partial(ChildProcess, run, settings, folder, row, *arguments, fork=True)
         self.process = self._start()
+
+    def _start(self) -> ChildProcess:
+        self._processes.start(self._row)
+        self._is_killed = False
+        return self._new_process()
+
+    def kill_if_frozen(self, since: float) -> None:
+        """Kill it if it has given no sign of life for too long, counted from `since` on the monotonic clock."""
+        silent_s = self._processes.silent_s(self._row, since)
+        if silent_s > self._stalled_s and not self._is_killed:
+            log_warning(f"the {process_name(self._row)} has given no sign of life for {silent_s:.0f} s; killing it")
+            self._is_killed = True
+            self.process.kill()
 
     def restart_if_dead(self) -> None:
         """Start it again if it has died. Raises SettingsError if that would not help."""
@@ -49,7 +68,7 @@ class SupervisedProcess:
             return
         if exit_code == USER_ERROR_EXIT_CODE:
             raise SettingsError("the service has stopped; see the line above")
-        log_warning(f"the {self._name} has stopped ({exit_code}); restarting it")
+        log_warning(f"the {process_name(self._row)} has stopped ({exit_code}); restarting it")
         self.process = self._start()
         self.process.begin()
 
@@ -78,17 +97,15 @@ def supervise(
 
         importlib.import_module(PRELOADED_MODULE)
         SharedFiles.create(folder, settings)
-        indexers = [SupervisedProcess("indexer", indexer.run, settings, folder, 0)]
+        indexers = [SupervisedProcess(indexer.run, settings, folder, 0)]
         workers = []
         try:
             for row in range(1, 1 + settings.workers):
-                workers.append(SupervisedProcess("worker", worker.run, settings, folder, row, listener, faults))
+                workers.append(SupervisedProcess(worker.run, settings, folder, row, listener, faults))
             _begin_all(indexers, stop)
             _begin_all(workers, stop)
             announce(base_url(listener))
-            while not stop.wait(POLL_S):
-                for child in (*indexers, *workers):
-                    child.restart_if_dead()
+            _watch((*indexers, *workers), stop)
         finally:
             _terminate_all((*workers, *indexers))
 
@@ -117,6 +134,21 @@ def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None
         except EOFError:
             if not stop.received:  # a signal to the whole group also ends the children
                 raise ArchiveError("the service cannot start; see the line above") from None
+
+
+def _watch(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
+    """Replace processes that have died or are frozen, until the service has to stop.
+
+    If this process could not run either, as after a pause of the whole machine, all get their time again.
+    """
+    awake_since = woke_at = time.monotonic()
+    while not stop.wait(POLL_S):
+        slept_s, woke_at = time.monotonic() - woke_at, time.monotonic()
+        if slept_s > MAX_SLEEP_S:
+            awake_since = woke_at
+        for child in children:
+            child.kill_if_frozen(awake_since)
+            child.restart_if_dead()
 
 
 def _terminate_all(children: Sequence[SupervisedProcess]) -> None:

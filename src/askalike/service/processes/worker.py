@@ -1,5 +1,6 @@
 """A process that answers requests on a socket that all workers share."""
 
+import asyncio
 import gc
 import os
 import socket
@@ -18,6 +19,7 @@ from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
+from askalike.service.processes.heartbeat import Heartbeat
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
@@ -33,14 +35,16 @@ GC_THRESHOLDS = 1_000, 10, 10
 
 
 class Server(uvicorn.Server):
-    """A server that notifies its supervisor once it accepts requests."""
+    """A server that notifies its supervisor once it accepts requests, and beats in its event loop from then on."""
 
-    def __init__(self, config: uvicorn.Config, parent: Connection) -> None:
+    def __init__(self, config: uvicorn.Config, parent: Connection, heartbeat: Heartbeat) -> None:
         super().__init__(config)
         self._parent = parent
+        self._heartbeat = heartbeat
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._beating = asyncio.create_task(self._heartbeat.beat_in_loop())
         _collect_garbage_often()
         self._parent.send(None)
 
@@ -54,7 +58,7 @@ def run(
     folder, row: see SharedFiles. faults: see create_app.
     """
     shared = SharedFiles(folder, row, settings)
-    shared.processes.reset(row)
+    heartbeat = Heartbeat(shared)
     if BLAS_THREADS_VARIABLE not in os.environ:
         threadpool_limits(1, user_api="blas")
     _prepare(settings)
@@ -76,7 +80,7 @@ def run(
         ws="none",
         loop="uvloop",
     )
-    Server(config, parent).run([listener])
+    Server(config, parent, heartbeat).run([listener])
 
 
 def _collect_garbage_often() -> None:

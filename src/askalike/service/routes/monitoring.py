@@ -17,6 +17,8 @@ from askalike.service.engine_state import IndexStatus
 from askalike.service.served_archive import ServedArchive
 from askalike.store.keys import verify_key
 
+SILENT_SHARE = 0.25
+"""The share of the time after which a frozen process is killed, from which on the service is not ready."""
 GAUGES = {
     "askalike_questions": "Questions of the archive",
     "askalike_index_bytes": "Bytes of its index on disk",
@@ -89,10 +91,16 @@ async def healthz(request: Request, is_known: IsKnown) -> Health:
 
 @router.get("/readyz", summary="Can every archive be searched?", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
-    """Report that every archive can be searched and read; 503 if one cannot, or keeps requests waiting too long."""
-    if faults := app_state(request).faults:
+    """Report that every archive can be searched and read.
+
+    503 if one cannot, or keeps requests waiting too long, or if a process of the service is frozen.
+    """
+    state = app_state(request)
+    if faults := state.faults:
         raise HTTPException(503, f"{len(faults)} of the archives cannot be served; see the log")
-    statuses = {name: await archive.check() for name, archive in app_state(request).archives.items()}
+    if silent := state.shared.processes.find_silent(SILENT_SHARE * state.settings.stalled_s):
+        raise HTTPException(503, f"the {silent} gives no sign of life")
+    statuses = {name: await archive.check() for name, archive in state.archives.items()}
     lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
     shown = lags if is_known else {}
     return Readiness(status="ready", archives=list(shown), index=shown)
