@@ -104,7 +104,8 @@ def indexed(path: Path, ranker: str) -> None:
 
 def measure(path: Path, options: argparse.Namespace) -> None:
     asked = titles(path)
-    print(f"{path.name}: {options.clients} clients, every 250 ms, {options.seconds:g} s each; ms from when a request was due\n")
+    how = f"{options.clients} clients, every 250 ms, {options.seconds:g} s each"
+    print(f"{path.name}: {how}; ms from when a request was due\n")
     head = " ".join(f"{h:>8}" for h in ("answered", "p50", "p95", "p99", "longest"))
     print(f"{'ranker':24} workers writes/s {head}  errors")
     for ranker in options.rankers:

@@ -10,6 +10,7 @@ from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
 from waiting import run
 
+
 def write_all(path, records, **settings):
     """Write each record by itself, all at the same time; return what each got, and the number of commits."""
     statements, chosen = [], ServiceSettings(archives=(path,), **settings)

@@ -186,6 +186,16 @@ def test_combining_characters_block_no_request(service: Service, marks: str) -> 
     assert service.send("DELETE", f"{V1}/questions/marks").status == 204
 
 
+@pytest.mark.parametrize("path", [SIMILAR, f"{V1}/answer", f"{V1}/feedback"])
+def test_signs_that_stand_for_many_letters_count_as_these(service: Service, path: str) -> None:
+    fields = {"title": "a", "shown_ids": [], "verdict": "none_of_these"} if "feedback" in path else {"title": "a"}
+    for count, status in ((5_000, {200, 204}), (85_000, {422})):
+        body = json.dumps(fields | {"body": "\ufdfa" * count}, ensure_ascii=False).encode()
+        answer = service.send("POST", path, body, {"content-type": "application/json"})
+        assert answer.status in status, answer.body
+    assert "1,530,000" in answer.json["detail"]
+
+
 def test_links_of_a_question_come_in_pages(service: Service) -> None:
     items = [{"id": f"copy{n}", "title": f"Copy {n}"} for n in range(1_000)]
     links = [{"source": item["id"], "target": "r001"} for item in items]

@@ -136,9 +136,13 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
     similar = service.get(f"{V1}/similar?title=ostrich&count_shown=true")
     assert similar.json["results"][0]["id"] == "before"
+    ready = service.get("/readyz")
+    assert (ready.status, ready.json["writes"]) == (200, "unavailable")
+    assert 'askalike_writable{archive="riverside"} 0.0' in service.get("/metrics").body.decode()
     assert service.send("POST", f"{V1}/answer", {"title": "library card"}).status == 200
     for child, limit in limits.items():
         resource.prlimit(child, resource.RLIMIT_FSIZE, limit)
+    assert service.get("/readyz").json["writes"] == "available"
     assert service.get(f"{questions}/full").status == 404
     assert service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
     wait_for(lambda: len(service.poll(f"{V1}/similar?title=ostrich").get("results", [])) == 2)

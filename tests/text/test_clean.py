@@ -12,7 +12,7 @@ from lxml import etree
 from askalike.health.texts import normalise_title
 from askalike.text.analyzer import Analyzer
 from askalike.text.banners import strip_banner
-from askalike.text.clean import LINK_TOKEN, guess_markup, plain_text
+from askalike.text.clean import LINK_TOKEN, guess_markup, normalised_length, plain_text
 
 HTML = [
     ("<p>one</p><p>two</p>", "one\ntwo"),
@@ -216,3 +216,11 @@ def test_the_banners_of_a_whole_community_are_found(shared_data: Path) -> None:
     assert all(body.endswith(rest) and rest.startswith("<p>") for body, rest in stripped)
     assert all("Possible Duplicate" in body and "ossible duplicate" not in rest.lower() for body, rest in stripped)
     assert not any("possible duplicate" in rest.lower() for rest in set(bodies) - {body for body, _ in stripped})
+
+
+def test_the_length_of_signs_that_stand_for_many_letters_is_counted():
+    for point in range(0x110000):
+        length = len(unicodedata.normalize("NFKC", chr(point)))
+        assert normalised_length(chr(point)) == length or length < 4
+    assert normalised_length("a\ufdfa" * 1_000) == 19_000
+    assert normalised_length("ab" * 1_000) == 2_000

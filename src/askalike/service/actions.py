@@ -1,7 +1,7 @@
 """Actions that the API and the pages share: search, load a question, store feedback, decide on a pair, commit."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -10,16 +10,18 @@ from fastapi import HTTPException, Request, Response
 from askalike.core.types import Answer, Link, Question
 from askalike.search.engine import SearchResult
 from askalike.service import telemetry
-from askalike.service.callers import caller_id
+from askalike.service.callers import caller_id, enforce_storing_limit
 from askalike.service.schema import CommitResponse, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
 from askalike.store.editing import get_answers, get_links, put_records
-from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback
+from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback, log_query
 from askalike.text.analyzer import Analyzer
 
 MAX_ANSWERS, MAX_LINKS = 100, 1_000
+MAX_STORED_IDS = 20
+"""Number of the questions shown that are stored with feedback."""
 DecisionOrUndo = Literal[ProposalDecision, "undo"]
 
 
@@ -68,15 +70,41 @@ async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
         telemetry.USE(archive.name, event).inc()
 
 
-async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
-    """Store a piece of feedback. Raises HTTPException (422) if its verdict and the chosen question do not fit."""
+async def store_posted(archive: ServedArchive, request: Request, work: Callable[[Archive], object]) -> None:
+    """Store what somebody sends. Raises HTTPException (429) if they send too much, StoreFullError if all have."""
+    enforce_storing_limit(request)
+
+    def work_if_room(store: Archive) -> None:
+        archive.stored_limit.require_room(store)
+        work(store)
+
+    await archive.write(work_if_room)
+
+
+async def record_query(archive: ServedArchive, query: LoggedQuery) -> None:
+    """Log a complete query if there is room for it."""
+
+    def log_if_room(store: Archive) -> None:
+        if archive.stored_limit.has_room(store):
+            log_query(store, query, archive.settings.keep_days)
+
+    await archive.note(log_if_room)
+
+
+async def record_feedback(archive: ServedArchive, request: Request, feedback: FeedbackRequest) -> None:
+    """Store a piece of feedback, as `store_posted`.
+
+    Raises HTTPException (422) if its verdict and the chosen question do not fit.
+    """
     if (feedback.verdict in ("accept", "reject")) != (feedback.chosen_id is not None):
         raise HTTPException(422, "body.chosen_id: accept and reject need a question's id; other verdicts have none")
     if feedback.chosen_id is not None and feedback.chosen_id not in feedback.shown_ids:
         raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
-    query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
+    chosen = () if feedback.chosen_id is None else (feedback.chosen_id,)
+    shown_ids = list(dict.fromkeys((*feedback.shown_ids[: MAX_STORED_IDS - 1], *chosen)))
+    query = LoggedQuery(feedback.title, feedback.body, shown_ids, archive.model)
     verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.settings.keep_days
-    await archive.write(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
+    await store_posted(archive, request, lambda store: insert_feedback(store, query, verdict, chosen_id, days))
     telemetry.FEEDBACK(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)

@@ -17,7 +17,7 @@ from starlette.types import Scope as AsgiScope
 from askalike.service.schema import Problem
 from askalike.service.served_archive import ServedArchive
 from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import SharedFiles
+from askalike.service.shared_files import RateLimiter, SharedFiles
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 REQUEST_ID_HEADER = "x-request-id"
@@ -130,9 +130,23 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
 
     Requests without a key, or with one published in the pages of a site, are counted by their network address.
     """
+    _acquire(app_state(request).shared.rate_limiter, request, key, "requests")
+
+
+def enforce_storing_limit(request: Request) -> None:
+    """Count something that the admitted caller stores. Raises HTTPException (429) if it exceeds their rate limit.
+
+    Callers who may write have none: they may store questions at any rate.
+    """
+    caller = request_state(request).caller
+    if caller is None or not caller.may("write"):
+        _acquire(app_state(request).shared.storing_limiter, request, caller.key if caller else None, "texts to store")
+
+
+def _acquire(limiter: RateLimiter, request: Request, key: ApiKey | None, what: str) -> None:
     name = key.id if key and not key.origin else request.client.host if request.client else ""
-    if wait_s := app_state(request).shared.rate_limiter.acquire(name):
-        raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
+    if wait_s := limiter.acquire(name):
+        raise HTTPException(429, f"too many {what}; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
 
 
 class Guard:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Self
 
 from askalike import rankers
@@ -60,6 +61,19 @@ def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker |
         if not settings.values:
             raise
         raise SettingsError(f"{error}; settings of the service: {', '.join(type(settings).assignable())}") from None
+
+
+TRIAL_BYTES = 1 << 18
+
+
+def can_write(archive: Archive) -> bool:
+    """Return whether the archive's folder takes a file, unlike on a full disk; nothing of it stays."""
+    try:
+        with TemporaryFile(dir=archive.path) as file:
+            file.write(bytes(TRIAL_BYTES))
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

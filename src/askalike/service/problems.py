@@ -19,7 +19,7 @@ from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.callers import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.queues import OverloadedError
 from askalike.service.schema import FieldError, Problem
-from askalike.service.served_archive import UnknownEncoderError
+from askalike.service.served_archive import StoreFullError, UnknownEncoderError
 from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
 MEDIA_TYPE = "application/problem+json"
@@ -65,6 +65,7 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     UnknownTagError: 404,
     UnknownEncoderError: 404,
     UncalibratedError: 422,
+    StoreFullError: 429,
 }
 """Error that a client causes → its HTTP status."""
 

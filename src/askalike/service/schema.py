@@ -15,7 +15,7 @@ from askalike.search.engine import SearchRequest
 from askalike.search.explain import found_words
 from askalike.store.editing import MAX_RECORDS
 from askalike.store.query_log import FeedbackVerdict
-from askalike.text.clean import replace_forbidden
+from askalike.text.clean import normalised_length, replace_forbidden
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
@@ -34,7 +34,22 @@ class _IdConvertor(PathConvertor):
 register_url_convertor("id", _IdConvertor())
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question as typed so far")]
-Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
+
+
+def _limit_normalised(text: str) -> str:
+    """Return the text. Raises ValueError if NFKC, which a search applies, makes it too long."""
+    if (length := normalised_length(text)) > MAX_BODY_LENGTH:
+        raise ValueError(
+            f"expected at most {MAX_BODY_LENGTH:,} characters; signs that stand for several count as these: {length:,}"
+        )
+    return text
+
+
+Body = Annotated[
+    str,
+    Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text"),
+    AfterValidator(_limit_normalised),
+]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="number of results")]
 Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
 LimitDate = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)]

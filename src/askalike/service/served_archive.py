@@ -4,6 +4,7 @@ Its encoders are its own models, and those that installed extras bring.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,12 +20,13 @@ from askalike.moderation.gaps import GapCache
 from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
 from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
-from askalike.service.engine_state import IndexStatus, ServedEngine, index_status, is_present
+from askalike.service.engine_state import IndexStatus, ServedEngine, can_write, index_status, is_present
 from askalike.service.log import log_event
 from askalike.service.queues import BoundedExecutor, OverloadedError, WriteBatcher
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
+from askalike.store.query_log import measure_stored
 from askalike.text.subwords import has_packaged_vectors
 
 POLL_S = 0.5
@@ -32,6 +34,8 @@ POLL_S = 0.5
 RETRY_S = 60
 """The wait before another attempt after an engine could not be opened."""
 NOTE_S = 1
+MEASURE_S = 60
+"""The pause between two measurements of what people have stored, which reads all of it."""
 STATIC = "static"
 ResultT = TypeVar("ResultT")
 
@@ -40,8 +44,37 @@ class UnknownEncoderError(AskalikeError):
     """The archive has no encoder with that name."""
 
 
+class StoreFullError(AskalikeError):
+    """People have stored as much as the service's settings allow."""
+
+
 class DimensionsError(AskalikeError):
     """More dimensions are requested than an encoder's vectors have."""
+
+
+class StoredLimit:
+    """The limit on the queries, feedback and posted questions of an archive. Used in its threads alone."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._count = self._size = 0
+        self._measure_at = 0.0
+
+    def has_room(self, archive: Archive) -> bool:
+        """Return whether one more may be stored, which is then counted; their size is that of the last minute."""
+        if time.monotonic() >= self._measure_at:
+            self._count, self._size = measure_stored(archive)
+            self._measure_at = time.monotonic() + MEASURE_S
+        self._count += 1
+        return self._count <= self._settings.max_stored and self._size < self._settings.max_stored_bytes
+
+    def require_room(self, archive: Archive) -> None:
+        """Raise StoreFullError if no more may be stored."""
+        if not self.has_room(archive):
+            raise StoreFullError(
+                "the archive stores no more feedback and questions: max_stored or max_stored_bytes is reached; "
+                "its operator can raise it, or delete some with askalike purge"
+            )
 
 
 class ArchiveEncoders:
@@ -105,10 +138,9 @@ class ServedArchive:
         self._note_archive = Archive.open(path)
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._archive_executor = BoundedExecutor(self._archive, settings)
-        self._write_batcher = WriteBatcher(
-            self._archive_executor, settings, lambda: shared.processes.is_searching
-        )
+        self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: shared.processes.is_searching)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
+        self.stored_limit = StoredLimit(settings)
         self._notes: set[asyncio.Task[None]] = set()
         self.encoders = BoundedExecutor(ArchiveEncoders(path), settings)
         self.endpoint: BoundedExecutor[ChatEndpoint] | None = None
@@ -116,7 +148,7 @@ class ServedArchive:
         if settings.endpoint:
             endpoint = named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
             self.endpoint = BoundedExecutor(endpoint, settings)
-        self._checking: asyncio.Task[IndexStatus] | None = None
+        self._checking: asyncio.Task[tuple[IndexStatus, bool]] | None = None
 
     @property
     def ranker(self) -> Ranker:
@@ -168,22 +200,19 @@ class ServedArchive:
         """The language of the whole archive; None if it has several or an unknown one."""
         return self.key_archive.view().language
 
-    async def index_status(self) -> IndexStatus:
-        """Return the status of its index."""
-        return await self.run_on_store(lambda store: index_status(store, self.ranker))
+    async def check(self) -> tuple[IndexStatus, bool]:
+        """Search and read the archive, once for all who ask meanwhile.
 
-    async def check(self) -> IndexStatus:
-        """Search and read the archive, once for all who ask meanwhile; return the status of its index.
-
+        Returns the status of its index and whether its folder can be written.
         Raises OverloadedError, TimeoutError, ArchiveError, SearchIndexError.
         """
         if self._checking is None or self._checking.done():
             self._checking = asyncio.create_task(self._search_and_read())
         return await asyncio.shield(self._checking)  # a cancelled caller does not cancel it for the others
 
-    async def _search_and_read(self) -> IndexStatus:
+    async def _search_and_read(self) -> tuple[IndexStatus, bool]:
         await self.run_on_engine(lambda engine: engine.search("", 1))
-        return await self.run_on_store(self._present_status)
+        return await self.run_on_store(lambda store: (self._present_status(store), can_write(store)))
 
     def _present_status(self, store: Archive) -> IndexStatus:
         """Return the status of its index.

@@ -53,6 +53,17 @@ class ServiceSettings(Settings):
     requests_per_s: float = Field(200.0, ge=0, description="maximum requests per second and caller; 0: no limit")
     burst: int = Field(400, ge=1, description="maximum requests that one caller may send at once")
 
+    stored_per_s: float = Field(
+        1.0,
+        ge=0,
+        description="maximum feedback and posted questions per second of a caller who may not write; 0: no limit",
+    )
+    stored_burst: int = Field(20, ge=1, description="maximum of these that one caller may send at once")
+    max_stored: int = Field(
+        1_000_000, ge=1, description="maximum queries, feedback and posted questions that an archive stores"
+    )
+    max_stored_bytes: int = Field(500 << 20, ge=1, description="maximum size of their texts")
+
     public_url: str | None = Field(
         None, pattern="^https?://[^/?#@\\s]+$", description="the public address, behind a proxy"
     )

@@ -20,7 +20,7 @@ N_SLOTS = 1 << 14
 NUMBER_BYTES = 8
 KEY_BYTES = 32
 FILE_BYTES = KEY_BYTES + N_SLOTS * NUMBER_BYTES
-RATES_FILE, PROCESSES_FILE = "rates", "processes"
+RATES_FILE, STORED_FILE, PROCESSES_FILE = "rates", "stored", "processes"
 LEASE_S = 180.0
 """Time for which something is held for a person after they last saw it."""
 
@@ -152,6 +152,7 @@ class SharedFiles:
     def __init__(self, folder: Path, row: int, settings: ServiceSettings) -> None:
         """`folder`: from `create`."""
         self.rate_limiter = RateLimiter(folder / RATES_FILE, settings.requests_per_s, settings.burst)
+        self.storing_limiter = RateLimiter(folder / STORED_FILE, settings.stored_per_s, settings.stored_burst)
         self.leases = Leases(folder / "leases")
         self.processes = ProcessTable(folder / PROCESSES_FILE)
         self.row = row
@@ -160,4 +161,5 @@ class SharedFiles:
     def create(folder: Path, settings: ServiceSettings) -> None:
         """Create the files of a service in a folder."""
         create_rates(folder / RATES_FILE)
+        create_rates(folder / STORED_FILE)
         ProcessTable.create(folder / PROCESSES_FILE, settings.workers)

@@ -16,6 +16,8 @@ from askalike.store.database import Database, execute, write_transaction
 
 FeedbackVerdict = Literal["accept", "reject", "none_of_these", "posted_anyway"]
 FEEDBACK_VERDICTS: tuple[FeedbackVerdict, ...] = get_args(FeedbackVerdict)
+MAX_STORED_BODY = 2_000
+"""Number of characters of a query's body that are stored; its title and the rest of the body say no more about it."""
 UNHELPFUL_VERDICTS = ("none_of_these", "posted_anyway")
 
 
@@ -44,8 +46,8 @@ class UnhelpedQuery(NamedTuple):
 def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> None:
     """Log a query. With 0 days nothing is logged."""
     if retention_days:
-        at = now("milliseconds")
-        row = (at, query.title, query.body, query.ranker, json.dumps(query.shown_ids), query.probability)
+        at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
+        row = (at, query.title, body, query.ranker, json.dumps(query.shown_ids), query.probability)
         columns = "created_at, title, body, ranker, shown_ids, probability"
         execute(archive, f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *row)
 
@@ -56,7 +58,8 @@ def insert_feedback(
     """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None. With 0 days: nothing."""
     if not retention_days:
         return
-    row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
+    at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
+    row = (at, query.title, body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
     columns = "created_at, title, body, shown_ids, chosen_id, verdict, ranker"
     execute(archive, f"INSERT INTO feedback ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
@@ -107,6 +110,16 @@ def _delete(archive: Archive, condition: str, *values: object) -> tuple[int, int
     if queries or verdicts:
         execute(archive, "PRAGMA wal_checkpoint(TRUNCATE)")
     return queries, verdicts
+
+
+def measure_stored(archive: Archive) -> tuple[int, int]:
+    """Return the number of queries, pieces of feedback and posted questions, and the bytes of their texts."""
+    sql = """SELECT COUNT(*), TOTAL(LENGTH(CAST(text AS BLOB))) FROM (
+        SELECT title || body || shown_ids AS text FROM query_log
+        UNION ALL SELECT title || body || shown_ids FROM feedback
+        UNION ALL SELECT title || body FROM drafts WHERE origin LIKE 'asked/%')"""
+    count, size = archive._connection.execute(sql).fetchone()
+    return count, int(size)
 
 
 def ignore_phrasings(archive: Archive, digests: Iterable[str], ignored_by: str) -> None:

@@ -44,6 +44,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_LONG_SIGNS = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u2a0c\u321d\u321e\u3300-\u33d8\ufdf2-\ufdfc]")
+"""Signs that stand for up to 18 characters. All those of which NFKC makes at least 4 are among them."""
 _MAX_NON_STARTERS = 30
 """The most combining characters after another one, as in Unicode's stream-safe text format (UAX #15, section 13)."""
 _MAYBE_TOO_MANY = re.compile(r"[\W\uff9e\uff9f]{14,}")
@@ -148,6 +150,12 @@ def normalise(form: Literal["NFC", "NFKC"], text: str) -> str:
     cut at 30, as in stream-safe text; no orthography has more than about 10.
     """
     return unicodedata.normalize(form, _MAYBE_TOO_MANY.sub(_cut_runs, text))
+
+
+def normalised_length(text: str) -> int:
+    """Return the length of a text with each of the signs of which NFKC makes 4 to 18 characters counted as these."""
+    signs = () if text.isascii() else _LONG_SIGNS.findall(text)
+    return len(text) - len(signs) + sum(len(unicodedata.normalize("NFKC", sign)) for sign in signs)
 
 
 def _cut_runs(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from askalike.core.types import Answer, SearchHit
 from askalike.search.explain import corrected_words
-from askalike.service.actions import record_feedback, record_use, search_similar
+from askalike.service.actions import record_feedback, record_use, search_similar, store_posted
 from askalike.service.callers import add_log_fields
 from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
@@ -107,11 +107,11 @@ async def post_feedback(archive: UserArchive, request: Request, form: SubmittedF
     if button == "post":
         if not archive.settings.take_questions:
             raise HTTPException(403, "this service takes no questions; start it with --set take_questions=true")
-        await archive.run_on_store(lambda store: put_asked(store, feedback.title, feedback.body))
+        await store_posted(archive, request, lambda store: put_asked(store, feedback.title, feedback.body))
     if button == "post" and form.value("counted"):  # as a gap, by "None of these"
         await record_use(archive, "posted")
     else:
-        await record_feedback(archive, feedback)
+        await record_feedback(archive, request, feedback)
     if is_htmx(request):
         return render_page(request, "parts/noted.html", message=VERDICT_MESSAGES[button], feedback=feedback)
     return RedirectResponse(_query_url(archive, feedback.title, feedback.body, noted=button), 303)

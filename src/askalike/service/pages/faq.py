@@ -3,9 +3,10 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
@@ -34,7 +35,9 @@ from askalike.store.editing import put_question_with_answer
 from askalike.text.clean import readable_blocks
 
 router = APIRouter()
-MAX_SHOWN = 50
+MAX_SHOWN, MAX_SHOWN_LENGTH = 50, 100_000
+"""Number of gaps or drafts on a page, and of characters of these drafts."""
+Offset = Annotated[int, Query(ge=0, le=2**53)]
 REASON_MESSAGES = {
     "nothing": mark("found nothing"),
     "none_of_these": mark("no helpful hit"),
@@ -112,12 +115,12 @@ async def post_gap(archive: ModeratorArchive, request: Request, form: SubmittedF
 
 @router.get("/a/{archive}/drafts")
 async def get_drafts(
-    archive: ModeratorArchive, request: Request, state: DraftState = "open", said: str = ""
+    archive: ModeratorArchive, request: Request, state: DraftState = "open", said: str = "", offset: Offset = 0
 ) -> Response:
-    """Show the drafts to decide on, or those that were accepted or rejected."""
-    cards, total = await archive.run_on_store(lambda store: _load_cards(store, state))
-    message = DRAFT_MESSAGES.get(said, "")
-    return render_page(request, "drafts.html", cards=cards, total=total, state=state, message=message)
+    """Show the drafts to decide on, or those that were accepted or rejected, after the first `offset`."""
+    cards, total = await archive.run_on_store(lambda store: _load_cards(store, state, offset))
+    message, end = DRAFT_MESSAGES.get(said, ""), offset + len(cards)
+    return render_page(request, "drafts.html", cards=cards, total=total, end=end, state=state, message=message)
 
 
 @router.post("/a/{archive}/drafts")
@@ -177,9 +180,12 @@ def _read_entry(form: Form) -> FaqEntry:
     return validate_form(FaqEntry, texts | {"wordings": form.lines("wordings")})
 
 
-def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], int]:
+def _load_cards(archive: Archive, state: DraftState, offset: int) -> tuple[list[DraftCard], int]:
+    """Return those that fit on a page, at least one, and the number of all."""
     drafts = list_drafts(archive, state)
-    shown = drafts[:MAX_SHOWN]
+    shown = drafts[offset : offset + MAX_SHOWN]
+    lengths = accumulate(len(draft.title) + len(draft.body) + len(draft.answer) for draft in shown)
+    shown = shown[: max(1, sum(length <= MAX_SHOWN_LENGTH for length in lengths))]
     questions = archive.view().get_questions({id for draft in shown for id in draft.source_ids})
     titles = {id: question.title for id, question in questions.items()}
     cards = [

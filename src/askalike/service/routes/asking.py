@@ -12,7 +12,7 @@ from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
-from askalike.service.actions import record_feedback, search_similar
+from askalike.service.actions import record_feedback, record_query, search_similar
 from askalike.service.callers import (
     GuardedRoute,
     ReadableArchive,
@@ -24,7 +24,7 @@ from askalike.service.callers import (
 from askalike.service.routes import direct
 from askalike.service.routes.direct import DirectRoute
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
-from askalike.store.query_log import LoggedQuery, log_query
+from askalike.store.query_log import LoggedQuery
 
 MAX_LOGGED_HITS = 5
 
@@ -107,7 +107,8 @@ async def get_similar(
     ranker, hits = await search_similar(archive, query)
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     add_log_fields(request, archive=archive.name, found=len(hits))
-    response = SimilarResponse([SimilarQuestion.from_hit(hit, query.explain) for hit in hits], not hits, ranker, took_ms)
+    results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
+    response = SimilarResponse(results, not hits, ranker, took_ms)
     return Response(_SIMILAR_RESPONSE.dump_json(response), media_type="application/json")
 
 
@@ -149,7 +150,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
     if endpoint:
         stored, question = reply, Question("", query.title, query.body)
         reply = await endpoint.run(lambda chat: write_grounded(question, stored, chat).reply)
-    await archive.note(lambda store: log_query(store, logged_query, archive.settings.keep_days))
+    await record_query(archive, logged_query)
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
@@ -167,9 +168,9 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
 
 
 @router.post("/feedback", summary="Say whether a hit helped", tags=["asking"], status_code=204)
-async def post_feedback(archive: SearchableArchive, feedback: FeedbackRequest) -> None:
+async def post_feedback(archive: SearchableArchive, request: Request, feedback: FeedbackRequest) -> None:
     """Store feedback. `accept` and `reject` are on one question, which must be one of those shown."""
-    await record_feedback(archive, feedback)
+    await record_feedback(archive, request, feedback)
 
 
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:

@@ -1,7 +1,8 @@
 """`/healthz`, `/readyz` and, for Prometheus, `/metrics`: whether the service answers, and the state of each archive."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -12,15 +13,18 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from pydantic import BaseModel
 
+from askalike.rankers import Ranker
 from askalike.service.callers import Credentials, app_state
-from askalike.service.engine_state import IndexStatus
+from askalike.service.engine_state import IndexStatus, can_write, index_status
 from askalike.service.served_archive import ServedArchive
+from askalike.store import Archive
 from askalike.store.keys import verify_key
 
 SILENT_SHARE = 0.25
 """The share of the time after which a frozen process is killed, from which on the service is not ready."""
 GAUGES = {
     "askalike_questions": "Questions of the archive",
+    "askalike_writable": "Whether its disk takes writes",
     "askalike_index_bytes": "Bytes of its index on disk",
     "askalike_index_behind": "Changes that cannot be searched yet",
     "askalike_index_lag_seconds": "Waiting time of the oldest of these changes",
@@ -44,23 +48,24 @@ class IndexLag(BaseModel):
 
 
 class Readiness(Health):
-    """Whether every archive answers, and the state of its index."""
+    """Whether every archive answers, whether its disk takes writes, and the state of its index."""
 
+    writes: Literal["available", "unavailable"]
     index: dict[str, IndexLag]
 
 
 class _ArchiveCollector(Collector):
     """The ranker of each archive, its number of questions and the status of its index."""
 
-    def __init__(self, statuses: Mapping[ServedArchive, tuple[int, IndexStatus]]) -> None:
+    def __init__(self, statuses: Mapping[ServedArchive, tuple[int, bool, IndexStatus]]) -> None:
         self._statuses = statuses
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         model = GaugeMetricFamily("askalike_model", "The ranker in use", labels=["archive", "model"])
         gauges = [GaugeMetricFamily(name, text, labels=["archive"]) for name, text in GAUGES.items()]
-        for archive, (questions, status) in self._statuses.items():
+        for archive, (questions, writable, status) in self._statuses.items():
             model.add_metric([archive.name, archive.model], 1)
-            values = (questions, status.size_bytes, status.behind, status.lag_s)
+            values = (questions, writable, status.size_bytes, status.behind, status.lag_s)
             for gauge, value in zip(gauges, values, strict=True):
                 gauge.add_metric([archive.name], value)
         yield from (model, *gauges)
@@ -93,17 +98,19 @@ async def healthz(request: Request, is_known: IsKnown) -> Health:
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     """Report that every archive can be searched and read.
 
-    503 if one cannot, or keeps requests waiting too long, or if a process of the service is frozen.
+    503 if one cannot, or keeps requests waiting too long, or if a process of the service is frozen. While an archive
+    cannot be written, as on a full disk, `writes` says so and the status is 200: searches still work.
     """
     state = app_state(request)
     if faults := state.faults:
         raise HTTPException(503, f"{len(faults)} of the archives cannot be served; see the log")
     if silent := state.shared.processes.find_silent(SILENT_SHARE * state.settings.stalled_s):
         raise HTTPException(503, f"the {silent} gives no sign of life")
-    statuses = {name: await archive.check() for name, archive in state.archives.items()}
-    lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
-    shown = lags if is_known else {}
-    return Readiness(status="ready", archives=list(shown), index=shown)
+    checked = {name: await archive.check() for name, archive in state.archives.items()}
+    lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, (s, _) in checked.items()}
+    shown, writable = lags if is_known else {}, all(writable for _, writable in checked.values())
+    writes: Literal["available", "unavailable"] = "available" if writable else "unavailable"
+    return Readiness(status="ready", writes=writes, archives=list(shown), index=shown)
 
 
 @router.get(
@@ -113,9 +120,11 @@ async def get_metrics(request: Request) -> Response:
     """Return counters and timings since the service started, in Prometheus' text format."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    statuses = {
-        archive: (await archive.run_on_store(lambda store: len(store.view())), await archive.index_status())
-        for archive in app_state(request).archives.values()
-    }
+    archives = app_state(request).archives.values()
+    statuses = {archive: await archive.run_on_store(partial(_measure, archive.ranker)) for archive in archives}
     registry.register(_ArchiveCollector(statuses))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _measure(ranker: Ranker, store: Archive) -> tuple[int, bool, IndexStatus]:
+    return len(store.view()), can_write(store), index_status(store, ranker)
