@@ -97,7 +97,9 @@ def test_the_chart_creates_serves_and_backs_up(tmp_path: Path) -> None:
     pod = stateful["spec"]["template"]
     done = run_script(pod["spec"]["initContainers"][0]["command"][2], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "archives" / "first-key").read_text().startswith("ask_")
+    first_key = tmp_path / "archives" / "first-key"
+    assert first_key.read_text().startswith("ask_")
+    assert first_key.stat().st_mode & 0o077 == 0
     assert service["spec"]["selector"] == pod["metadata"]["labels"] == stateful["spec"]["selector"]["matchLabels"]
     [backup] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     done = run_script(backup["command"][2], tmp_path)
