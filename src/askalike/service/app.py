@@ -22,7 +22,6 @@ from askalike.service.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import (
     apache_answer,
     asking,
-    direct,
     discourse,
     embeddings,
     moderation,
@@ -64,7 +63,6 @@ def create_app(settings: ServiceSettings, shared: SharedFiles, faults: Mapping[s
     )
     app.state.service = state
     app.router.default = SlashRedirector(app.router)
-    app.router.routes.extend(direct.router.routes)
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
     for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, moderation.router):
         app.include_router(router, prefix="/v1/{archive}")  # the busiest first, as routes are tried in order

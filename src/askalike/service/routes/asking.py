@@ -19,10 +19,7 @@ from askalike.service.callers import (
     SearchableArchive,
     add_log_fields,
     may_count,
-    request_state,
 )
-from askalike.service.routes import direct
-from askalike.service.routes.direct import DirectRoute
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.store.query_log import LoggedQuery
 
@@ -112,30 +109,15 @@ async def get_similar(
     return Response(_SIMILAR_RESPONSE.dump_json(response), media_type="application/json")
 
 
-class _SimilarRoute(DirectRoute):
-    """The route that is called on every keystroke."""
-
-    max_body_bytes = _QuestionRoute.max_body_bytes
-
-    async def respond(self, request: Request) -> Response | None:
-        archive, query = request_state(request).archive, await self.read_json(request, SimilarRequest)
-        return await get_similar(archive, request, query) if archive and query else None
-
-
+@router.post(
+    "/similar",
+    summary="Find similar questions, by a longer text",
+    tags=["search"],
+    response_model=SimilarResponse,
+)
 async def post_similar(archive: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
     """Return the same for texts that are too long or too private for a URL. Changes nothing."""
     return await get_similar(archive, request, query)
-
-
-direct.router.add_api_route(
-    "/similar",
-    post_similar,
-    methods=["POST"],
-    summary="Find similar questions, by a longer text",
-    tags=["search"],
-    route_class_override=_SimilarRoute,
-    response_model=SimilarResponse,
-)
 
 
 @router.post("/answer", summary="Answer a question", tags=["asking"])

@@ -4,13 +4,11 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from askalike.core.types import DocumentKind
 from askalike.service.actions import MAX_ANSWERS, MAX_LINKS, commit, load_question
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive, request_state
-from askalike.service.routes import direct
-from askalike.service.routes.direct import DirectRoute
+from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.schema import (
     AnswerFields,
     AnswerRecord,
@@ -29,7 +27,6 @@ ROUTERS = questions, answers, links = [
     APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
 ]
 QuestionId = Annotated[Id, Path(description="the question's id")]
-ID_ADAPTER: TypeAdapter[str] = TypeAdapter(Id)
 AnswerId = Annotated[Id, Path(description="the answer's id")]
 CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
 """The statuses of a commit, for the OpenAPI description."""
@@ -79,38 +76,12 @@ async def post_questions(
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
-class _PutQuestionRoute(DirectRoute):
-    """A site may write many questions a second."""
-
-    async def respond(self, request: Request) -> Response | None:
-        archive, question = request_state(request).archive, await self.read_json(request, QuestionFields)
-        try:
-            id = ID_ADAPTER.validate_python(request.path_params["id"])
-        except ValidationError:
-            return None
-        if archive is None or question is None:
-            return None
-        response = Response()
-        committed = await put_question(archive, request, id, question, response)
-        return Response(committed.model_dump_json(), response.status_code, media_type="application/json")
-
-
+@questions.put("/questions/{id:id}", summary="Add or replace a question", responses=CREATED_RESPONSES)
 async def put_question(
     archive: WritableArchive, request: Request, id: QuestionId, question: QuestionFields, response: Response
 ) -> CommitResponse:
     """Add or replace a question. Search finds it within a second."""
     return await commit(archive, request, [question.to_question(id)], response)
-
-
-direct.router.add_api_route(
-    "/questions/{id:id}",
-    put_question,
-    methods=["PUT"],
-    tags=["questions"],
-    summary="Add or replace a question",
-    responses=CREATED_RESPONSES,
-    route_class_override=_PutQuestionRoute,
-)
 
 
 @questions.get("/questions/{id:id}", summary="Read a question")
