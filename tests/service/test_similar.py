@@ -103,6 +103,7 @@ def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
     up_to_date = {"behind": 0, "lag_s": 0.0}
     ready = {
         "status": "ready",
+        "writes": "available",
         "archives": ["riverside", "eggs & co"],
         "index": {"riverside": up_to_date, "eggs & co": up_to_date},
     }
