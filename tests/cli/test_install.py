@@ -11,8 +11,8 @@ from commands import run_command as run
 
 def test_demo_imports_searches_and_measures(tmp_path, monkeypatch) -> None:
     def call(command: list[str]) -> int:
-        assert command[:3] == [sys.executable, "-m", "askalike"]
-        done = askalike(*command[3:])
+        assert command[:4] == [sys.executable, "-P", "-m", "askalike"]
+        done = askalike(*command[4:])
         print(done.stdout)
         return done.returncode
 

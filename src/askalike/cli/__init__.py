@@ -94,6 +94,8 @@ GC_THRESHOLD = 200_000
 """Number of new objects after which Python collects garbage: imports create many, none of which is garbage."""
 PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 """The variable that stops pydantic from looking for plugins in every installed package."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""The variable that keeps the current folder out of the path of each Python that a command starts."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 
 
@@ -167,6 +169,7 @@ def main() -> None:
     gc.set_threshold(GC_THRESHOLD)
     atexit.register(gc.freeze)  # the interpreter would look through all objects twice before it ends
     os.environ.setdefault(PYDANTIC_PLUGINS, "__all__")
+    os.environ[SAFE_PATH] = "1"
     try:
         command = _find_command()
         register(app, command) if command else register_summaries(app)

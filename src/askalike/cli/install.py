@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 import time
 from importlib.resources import files
@@ -14,6 +13,7 @@ from rich.markup import escape
 from typer import Argument, Exit, Option
 
 from askalike.cli._output import open_console, progress_bar
+from askalike.core.children import run_module
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import map_pieces, use_workers
 from askalike.core.values import format_count
@@ -65,7 +65,7 @@ def demo_command(
     at_hand = any(find_package(name).is_installed for name in PACKAGED_ENCODERS)
     for command in (line.format(**names) for line in (*COMMANDS, *(WITH_AN_ENCODER if at_hand else ()))):
         console.print(f"\n[bold]$ askalike {escape(command)}[/bold]", soft_wrap=True)
-        if code := subprocess.call([sys.executable, "-m", "askalike", *shlex.split(command)]):
+        if code := run_module("askalike", shlex.split(command)):
             raise Exit(code)
     program = "askalike" if which("askalike") else os.path.relpath(sys.argv[0])
     text = AFTERWARDS + ("" if at_hand else WITHOUT_AN_ENCODER)

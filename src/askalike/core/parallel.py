@@ -1,7 +1,6 @@
 """Work split into pieces: done here, by processes of this machine, or by the machines of a running Ray cluster."""
 
 import logging
-import multiprocessing
 import os
 import signal
 import socket
@@ -9,15 +8,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
+from askalike.core.children import spawn_context
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.types import LogCallback
 
@@ -109,7 +110,7 @@ def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces:
 @contextmanager
 def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
     """Start a pool of processes. They are spawned, since a fork copies the locks of threads that it does not have."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process, (function,))
+    pool = ProcessPoolExecutor(jobs, spawn_context(), _begin_process, (function,))
     try:
         yield jobs, lambda piece: pool.submit(_apply, piece).result
     except BrokenProcessPool:
@@ -149,7 +150,7 @@ def _end_with_parent() -> None:
 
 
 def _exit_with_parent() -> None:
-    if parent := multiprocessing.parent_process():
+    if parent := parent_process():
         parent.join()
         os._exit(1)
 
@@ -163,7 +164,8 @@ def _connect(address: str) -> Iterator[Workers]:
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECTION_S).close()  # Ray itself waits for minutes
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        with chdir(os.sep):  # Ray adds the current folder to the path of its workers
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"--ray {address}: no Ray cluster there ({reason}); expected HOST:PORT") from None
@@ -249,7 +251,7 @@ class OwnProcesses:
 
     def _start(self, task: Task) -> None:
         """Start a process. It is spawned, since a fork copies the locks of threads that it does not have."""
-        spawn = multiprocessing.get_context("spawn")
+        spawn = spawn_context()
         task.answers, own_end = spawn.Pipe(duplex=False)
         task.process = spawn.Process(target=_answer, args=(self._function, task.piece, own_end))
         task.process.start()

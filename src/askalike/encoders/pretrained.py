@@ -7,7 +7,7 @@ It runs in 8 bits by default, with layers of our own. Graphs, sparse vectors and
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
@@ -93,7 +94,6 @@ class PretrainedEncoder(Encoder):
         self._has_routes = described and has_routes(self.folder)
         self._is_sparse = described and is_sparse(read_modules(self.folder, "document"))
         self._models: dict[Role, Any] = {}
-        self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
         identity = [*found.identity, *self._prompts.values(), *precision, *code]
@@ -124,6 +124,14 @@ class PretrainedEncoder(Encoder):
         network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
         network.model.save(str(folder / MODEL_FOLDER), create_model_card=False)
         return {}
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return what another process needs, which opens the model itself."""
+        return {name: value for name, value in vars(self).items() if name != "_words"} | {"_models": {}}
+
+    @lazy_property
+    def _words(self) -> Callable[[str], Any]:
+        return lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
 
     @property
     def values(self) -> Mapping[str, Any]:

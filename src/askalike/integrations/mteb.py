@@ -2,7 +2,7 @@
 
 From a shell, where there is a network for the tasks' data:
 
-    python -m askalike.integrations.mteb CQADupstackAndroid-PL QuoraRetrieval --ranker hybrid -o results
+    python -P -m askalike.integrations.mteb CQADupstackAndroid-PL QuoraRetrieval --ranker hybrid -o results
 """
 
 import argparse

@@ -20,6 +20,7 @@ from torch import nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
+from askalike.core.children import safe_path
 from askalike.core.errors import TrainingError
 from askalike.core.files import folder_errors
 from askalike.learning import checkpoint
@@ -105,7 +106,8 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
             strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
             precision=_choose_precision(job.settings),
         )
-        fabric.launch(partial(_train_on_device, job=job))
+        with safe_path:
+            fabric.launch(partial(_train_on_device, job=job))
     checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
     return checkpoint.read_history(job.directory, job.run_id) or []
 

@@ -5,13 +5,13 @@ low priority; the next search after it has finished uses them. A service does th
 """
 
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
+from askalike.core.children import start_module
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
@@ -35,10 +35,7 @@ def missing_encoder(archive: Archive, ranker: Ranker) -> str | None:
 
 def start_encoding(archive: Path) -> None:
     """Start a process that computes the vectors of an archive's active ranker; it ends at once if one runs already."""
-    command = [sys.executable, "-m", __name__, str(archive.resolve())]
-    null = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True)
-    process.returncode = 0  # nobody waits for it: it outlives this process
+    start_module(__name__, [str(archive.resolve())])
 
 
 def encode(archive: Path) -> None:

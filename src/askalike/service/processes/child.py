@@ -4,7 +4,6 @@ On Linux it is forked from the supervisor, which has imported what all processes
 process that has loaded numpy can crash, so it is a new process.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -12,9 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
+from askalike.core.children import fork_context, spawn_context
 from askalike.core.errors import AskalikeError
 from askalike.service.settings import ServiceSettings
 
@@ -31,7 +32,7 @@ class ChildProcess:
 
     def __init__(self, run: Callable[..., None], settings: ServiceSettings, *arguments: Any, fork: bool) -> None:
         """`fork`: whether it may be forked from this process, which must then not have any other threads."""
-        context: Any = multiprocessing.get_context("fork" if fork and FORKS else "spawn")
+        context = fork_context() if fork and FORKS else spawn_context()
         self._pipe, parent = context.Pipe()
         self._process = context.Process(target=_main, args=(run, settings, parent, arguments))
         with postponed_signals():
@@ -85,7 +86,7 @@ def _main(run: Callable[..., None], settings: ServiceSettings, parent: Connectio
 
 
 def _end_with_parent() -> None:
-    if parent := multiprocessing.parent_process():
+    if parent := parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
 
