@@ -53,8 +53,13 @@ def at_hand(tmp_path, monkeypatch):
 def background(monkeypatch):
     """The archives whose vectors would be computed in the background."""
     started = []
-    monkeypatch.setattr(interim, "start_encoding", started.append)
-    monkeypatch.setattr("askalike.cli._options.start_encoding", started.append)
+
+    def start(archive, encoder):
+        started.append(archive.path)
+        return read_encoding(archive.path, encoder)
+
+    monkeypatch.setattr(interim, "start_encoding", start)
+    monkeypatch.setattr("askalike.cli._options.start_encoding", start)
     return started
 
 
@@ -157,7 +162,7 @@ def test_a_named_ranker_is_not_replaced(table, at_hand, background, monkeypatch)
 def test_the_background_process_builds_what_is_active(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(str(n), title) for n, title in enumerate(TITLES)])
-    interim.start_encoding(tmp_path / "archive")
+        interim.start_encoding(archive, NAME)
     wait_for(lambda: list((tmp_path / "archive" / FOLDER).glob(f"*{ABSTENTION_SUFFIX}")))  # the last file it writes
     with Archive.open(tmp_path / "archive") as archive:
         assert all(index.change for index in rankers.create(None, {}, archive).indexes(archive.view()))

@@ -1,4 +1,4 @@
-"""A command that comes while another process writes an index waits for it, and gives up in the end."""
+"""A command that comes while another process writes an index waits for it, and a search gives up in the end."""
 
 import threading
 from contextlib import contextmanager
@@ -65,7 +65,24 @@ def test_promotion_is_not_stopped_by_a_writer(archive):
         assert "held-out queries" in promote(archive, "tfidf", measure="RR").reason
 
 
-def test_it_gives_up(archive, monkeypatch):
+def test_a_search_gives_up(archive, monkeypatch):
     monkeypatch.setattr(rankers, "LOCK_TIMEOUT_S", 0.3)
-    with writing(archive, rankers.create("tfidf")), pytest.raises(IndexBusyError, match="another process is writing"):
-        rankers.open_current(rankers.create("tfidf"), archive.view())
+    [index] = rankers.create("tfidf").indexes(archive.view())
+    with index.lock_files(), pytest.raises(IndexBusyError, match="another process is writing"):
+        rankers.follow(rankers.create("tfidf"), archive.view())
+
+
+def test_a_build_waits_longer_than_a_search_and_says_so(archive, monkeypatch, caplog):
+    monkeypatch.setattr(rankers, "LOCK_TIMEOUT_S", 0)
+    monkeypatch.setattr(rankers, "TELL_S", 0)
+    seen = []
+    with writing(archive, rankers.create("tfidf")) as ended:
+
+        def report(done, total):
+            seen.append((done, total))
+            if len(seen) == 4:
+                ended.set()
+
+        rankers.open_current(rankers.create("tfidf"), archive.view(), report)
+    assert seen[0] == (0, 81)
+    assert [record.message for record in caplog.records if "waiting for it" in record.message]

@@ -19,6 +19,7 @@ from pydantic import Field
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
+from askalike.core.errors import ArchiveError
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
 from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, search
@@ -187,11 +188,12 @@ class AbstentionThreshold:
             state=state, fingerprint=described,
         )  # fmt: skip
         try:
+            self._view.require_in_place()
             self._path.parent.mkdir(exist_ok=True)
             with replace_file(self._vectors_path) as partial, open(partial, "wb") as file:
                 np.save(file, rule.background.vectors)
             write_atomically(self._path, saved.model_dump_json(indent=1) + "\n")
-        except OSError:
+        except (OSError, ArchiveError):
             return
 
 

@@ -15,9 +15,8 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, parse_left_out
 from askalike.core.values import FIELDS, check_fields, parse_limit, parse_tag, parse_url
 from askalike.rankers import Ranker
-from askalike.search.interim import missing_encoder, start_encoding
+from askalike.search.interim import missing_encoder, start_encoding, word_ranker
 from askalike.store import Archive
-from askalike.store.encoding_progress import read_encoding
 
 if TYPE_CHECKING:
     from askalike.search.engine import LocalEngine
@@ -187,11 +186,9 @@ def open_engine(
     with Archive.open(directory, engine) as archive:
         chosen = build_ranker(archive, ranker, settings, fields)
         if not ranker and (encoder := missing_encoder(archive, chosen)):
-            start_encoding(archive.path)
-            progress = read_encoding(archive.path, encoder)
-            how_far = f": {progress.describe()}" if progress else ""
-            print_remark(f"askalike: words answer until the vectors of {encoder} are complete{how_far}")
-            chosen = rankers.create(rankers.default_name(), {}, archive)
+            progress = start_encoding(archive, encoder).describe()
+            print_remark(f"askalike: words answer until the vectors of {encoder} are complete: {progress}")
+            chosen = word_ranker(archive)
         with LocalEngine(archive, chosen, filter=filter) as opened:
             yield opened
 

@@ -203,7 +203,7 @@ def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, downloa
     if questions <= interim.AT_ONCE:
         print_remark(f"encoder: {adopted.name}")
         return
-    interim.start_encoding(archive.path)
+    interim.start_encoding(archive, adopted.name)
     print_remark(f"encoder: {adopted.name}; words answer now, its vectors follow in the background (askalike info)")
 
 

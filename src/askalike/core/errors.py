@@ -46,6 +46,10 @@ class UnusableIndexError(SearchIndexError):
         self.path, self.problem = path, problem
 
 
+class UnwritableIndexError(SearchIndexError):
+    """An index cannot be written now, as on a full disk. What was committed can be searched."""
+
+
 class IndexBusyError(SearchIndexError):
     """Another process is writing the index.
 

@@ -120,6 +120,22 @@ def tensor_errors() -> Iterator[None]:
         raise OSError(str(error)) from None
 
 
+def make_folders(root: Path, path: Path) -> None:
+    """Create a folder below `root`, and those between. A `root` that is gone does not come back: raises OSError."""
+    for name in path.relative_to(root).parts:
+        root = root / name
+        root.mkdir(exist_ok=True)
+
+
+def identify(path: Path) -> tuple[int, int] | None:
+    """Return values that differ between two files or folders; None if there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 def user_cache() -> Path:
     """Return this user's cache folder. Raises RuntimeError for a user without a home directory."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike"

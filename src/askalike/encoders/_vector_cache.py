@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.files import folder_errors
+from askalike.core.files import folder_errors, identify, make_folders
 
 KEY_BYTES = 16
 SHARED_FOLDER = Path("index/encoded")
@@ -32,9 +32,12 @@ class VectorCache:
     """
 
     def __init__(
-        self, folder: Path, fingerprint: str, below: "VectorCache | None" = None, capacity: int | None = None
-    ) -> None:
-        self.folder = folder
+        self, folder: Path, fingerprint: str, below: "VectorCache | None" = None, capacity: int | None = None,
+        root: Path | None = None,
+    ) -> None:  # fmt: skip
+        """root: the folder above, which must stay where it is; by default the root of the file system."""
+        self.folder, self._root = folder, root or Path(folder.anchor)
+        self._identity = identify(self._root)
         self._file_prefix = fingerprint[:16]
         self._below, self._capacity = below, capacity
         self._rows: NDArray[np.void] | None = None
@@ -55,7 +58,7 @@ class VectorCache:
             files = sorted(folder.glob("*.vectors"), key=lambda file: -file.stat().st_mtime)
             for old in [file for file in files if not file.name.startswith(fingerprint[:16])][MAX_ENCODERS - 1 :]:
                 old.unlink()
-        return cls(folder, fingerprint, below, capacity=max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents))
+        return cls(folder, fingerprint, below, max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents), archive)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Return None for other processes: they return the vectors they encode, and this process appends them."""
@@ -86,7 +89,9 @@ class VectorCache:
         dim = vectors.shape[1]
         path = self.folder / f"{self._file_prefix}-{dim}.vectors"
         with folder_errors(self.folder, "computed vectors are cached there: free some space or change its permissions"):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if identify(self._root) != self._identity:
+                raise FileNotFoundError(f"{self._root} was removed, moved or replaced")
+            make_folders(self._root, self.folder)
             with _lock_folder(self.folder):
                 if self._rows is not None and self._capacity and len(self._rows) + len(keys) > self._capacity:
                     path.unlink(missing_ok=True)

@@ -5,12 +5,13 @@ and never a mixture, even if a process is killed. The next commit removes files 
 that has mapped them can continue to read. An index in memory has the same states without files.
 """
 
+import errno
 import json
 import logging
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -122,6 +123,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         self._kept_stamp: tuple[int, int] | None = None
         """The stamp of an unusable manifest, instead of which searches use the state before."""
         self._replacing_state = Lock()  # so that no thread replaces a newer state with an older one
+        self._is_in_place: Callable[[], bool] = lambda: True
         self._write_lock = _write_locks.setdefault(path, Lock()) if path else Lock()
 
     @classmethod
@@ -204,6 +206,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         """Write a new segment into a directory and map its files; in memory it stays as it is."""
         if self.path is None:
             return CommittedSegment(name, segment)
+        self._require_in_place()
         segment.save(self.path / name)
         return self.open_segment(name)
 
@@ -267,20 +270,26 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def lock_files(self) -> Iterator[None]:
         """Hold the lock of the directory, if there is one, against writers in other processes.
 
-        Raises IndexBusyError if another writer holds it, SearchIndexError for I/O errors.
+        Raises IndexBusyError if another writer holds it, UnwritableIndexError for I/O errors, such as that of a folder
+        which was removed, moved or replaced in the meantime.
         """
         if self.path is None:
             yield
             return
-        with hold_lock(self.path):
+        with hold_lock(self.path) as self._is_in_place:
             self.refresh()
             self._remove_unreferenced()  # leftovers of a killed build
             try:
                 yield
             finally:
-                with suppress(UnusableIndexError):
+                with suppress(UnusableIndexError, FileNotFoundError):
+                    self._require_in_place()  # otherwise another archive's index may be there
                     self.refresh()  # a commit that failed may have replaced the manifest already
                     self._remove_unreferenced()
+
+    def _require_in_place(self) -> None:
+        if not self._is_in_place():
+            raise FileNotFoundError(errno.ENOENT, "it was removed, moved or replaced in the meantime")
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Commit these segments, whose files are written, as the state of that change number. For the writer only."""
@@ -312,6 +321,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         names = [[segment.name, segment.deletions] for segment in state.segments]
         content = {"format": self.FORMAT, **asdict(self.layout), "change": state.change}
         content |= {"change_date": state.change_date, "segments": names, "checksums": checksums}
+        self._require_in_place()
         write_manifest(path, content)
         remember_verified(path, checksums, files - known.keys())
         return replace(state, stamp=self._stat_manifest(), checksums=checksums)

@@ -14,16 +14,17 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from askalike.core.errors import IndexBusyError, SearchIndexError, UnusableIndexError
-from askalike.core.files import write_atomically
+from askalike.core.errors import IndexBusyError, UnusableIndexError, UnwritableIndexError
+from askalike.core.files import make_folders, write_atomically
 from askalike.index.rows import Array
 
 ARRAYS_FILE = "arrays.safetensors"
@@ -264,29 +265,33 @@ def _compute_checksum(content: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def hold_lock(path: Path) -> Iterator[None]:
-    """Hold an index's writer lock. Raises IndexBusyError if another writer holds it, SearchIndexError for I/O."""
+def hold_lock(path: Path) -> Iterator[Callable[[], bool]]:
+    """Hold an index's writer lock; yield a function that returns whether it is still in place.
+
+    The folder and the one above it are created, but not the archive's: one that was removed does not come back. Raises
+    IndexBusyError if another writer holds the lock, UnwritableIndexError for I/O.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parents[1], path)
         with open(path / LOCK, "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _require_in_place(lock, path / LOCK)
-            yield
+            is_in_place = partial(_is_in_place, lock, path / LOCK)
+            if not is_in_place():  # another process removed the index, with this lock, before the lock was acquired
+                raise BlockingIOError
+            yield is_in_place
     except BlockingIOError:
         problem = "another process is writing this index; wait until it has finished and repeat"
         raise IndexBusyError(f"{path}: {problem}", searchable=(path / MANIFEST).exists()) from None
     except OSError as error:
-        raise SearchIndexError(
+        raise UnwritableIndexError(
             f"{path}: cannot be written ({error.strerror or error}); free some space or change the "
             "directory's permissions and repeat, the last committed state is safe"
         ) from None
 
 
-def _require_in_place(lock: IO[str], path: Path) -> None:
-    """Raise BlockingIOError if another process removed the index, with this lock, before the lock was acquired."""
+def _is_in_place(lock: IO[str], path: Path) -> bool:
+    """Return whether an open file is the one at its path."""
     try:
-        in_place = os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
-    except FileNotFoundError:
-        in_place = False
-    if not in_place:
-        raise BlockingIOError
+        return os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
+    except OSError:
+        return False

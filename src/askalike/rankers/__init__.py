@@ -1,5 +1,6 @@
 """Rankers sort an archive's documents by relevance to a query. `create` returns one by its name."""
 
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from askalike.core import registry
-from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
+from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError, UnwritableIndexError
 from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
@@ -27,6 +28,7 @@ from askalike.rankers._ranking import (
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
+from askalike.store.encoding_progress import read_encoding
 from askalike.text.subwords import has_packaged_vectors
 
 __all__ = [
@@ -73,7 +75,10 @@ PRETRAINED_ENCODERS = ("pretrained", "static", *PACKAGED_ENCODERS)
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
-"""Maximum wait for another process that writes an index, and the interval between attempts."""
+"""Maximum wait of a search for another process that writes an index, and the interval between attempts."""
+TELL_S = 2.0
+"""The wait for another process after which a line says so."""
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -179,28 +184,45 @@ def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:
 
 
 def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -> Searcher:
-    """Build the ranker's index of the view, and open it. If another process is writing it, wait.
+    """Build the ranker's index of the view, and open it. If another process is writing it, wait until it has finished.
 
-    Raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S.
+    progress: called with the numbers of that process, too.
     """
 
     def build_and_open() -> Searcher:
         ranker.build(view, progress)
         return ranker.open(view)
 
-    return _retry_while_busy(build_and_open)
+    return _retry_while_busy(build_and_open, partial(_report_other, ranker, view, progress))
 
 
-def _retry_while_busy(task: Callable[[], T]) -> T:
-    """Return what a task returns once no other process is writing its index; IndexBusyError after LOCK_TIMEOUT_S."""
-    until = time.monotonic() + LOCK_TIMEOUT_S
+def _report_other(ranker: Ranker, view: View, progress: Progress | None) -> None:
+    """Report the progress of another process that computes the vectors of a ranker."""
+    others = (read_encoding(view.path, part.name) for part in (ranker, *ranker.parts))
+    running = next((other for other in others if other and other.running), None)
+    if progress:
+        progress(running.done if running else 0, running.total if running else len(view))
+
+
+def _retry_while_busy(task: Callable[[], T], wait: Callable[[], None] | None = None) -> T:
+    """Return what a task returns once no other process is writing its index, whose lock ends with that process.
+
+    wait: called now and then. Without it, raises IndexBusyError after LOCK_TIMEOUT_S.
+    """
+    start, is_told = time.monotonic(), False
     while True:
         try:
             return task()
-        except IndexBusyError:
-            if time.monotonic() > until:
+        except IndexBusyError as busy:
+            waited = time.monotonic() - start
+            if wait is None and waited > LOCK_TIMEOUT_S:
                 raise
-            time.sleep(LOCK_POLL_S)
+            if wait and waited > TELL_S and not is_told:
+                log.warning("%s; waiting for it", str(busy).partition(";")[0])
+                is_told = True
+        if wait:
+            wait()
+        time.sleep(LOCK_POLL_S)
 
 
 def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None = None) -> Searcher:
@@ -211,8 +233,8 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 def follow(ranker: Ranker, view: View) -> None:
     """Apply the archive's changes to a ranker's indexes, unless they cannot be written now but were committed before.
 
-    Another process may be writing them, or their engine may be read-only. If nothing is committed yet, wait for the
-    other process: raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S, else ReadOnlyIndexError.
+    Another process may be writing them, the disk may be full, or their engine read-only. If nothing is committed yet,
+    wait for the other process: raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S, else the write's error.
     """
     _retry_while_busy(partial(_follow_once, ranker, view))
 
@@ -223,9 +245,11 @@ def _follow_once(ranker: Ranker, view: View) -> None:
     except IndexBusyError as busy:
         if not busy.searchable:
             raise
-    except ReadOnlyIndexError:
+    except (ReadOnlyIndexError, UnwritableIndexError) as error:
         if not all(index.change for index in ranker.indexes(view)):
             raise
+        if isinstance(error, UnwritableIndexError):
+            log.warning("%s", error)
 
 
 def open_committed(ranker: Ranker, view: View) -> Searcher:
@@ -244,6 +268,6 @@ def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
 def delete_indexes(ranker: Ranker, view: View) -> None:
     """Delete a ranker's indexes of a view, so that the next `build` starts from scratch.
 
-    Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
+    If another process is writing one, wait until it has finished. Raises SearchIndexError if one cannot be removed.
     """
-    ranker.start_rebuild(view)
+    _retry_while_busy(partial(ranker.start_rebuild, view), lambda: None)

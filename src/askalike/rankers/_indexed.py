@@ -3,7 +3,8 @@
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -66,13 +67,20 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
     def _apply_changes(
         self, view: View, index: ArchiveIndex[SearcherT, WriterT], change: int, progress: Progress | None
     ) -> None:
-        with index.writer(change) as writer:
+        view.require_in_place()
+        with index.writer(change) as writer, self._record_progress(view, writer) as record:
+            view.require_in_place()  # from now on the index notices for itself
             writer.delete(view.deleted_docids(writer.change))
             total = view.count_changed(writer.change) if progress else 0
             for done in self._write_documents(view, writer):
+                record(done)
                 if progress:
                     progress(done, total)
             writer.commit(change, view.change_date(change))
+
+    def _record_progress(self, view: View, writer: WriterT) -> AbstractContextManager[Callable[[int], None]]:
+        """Return the context of an update, which records why it fails; its function takes the number of documents."""
+        return nullcontext(lambda done: None)
 
     def index_paths(self, view: View) -> Sequence[Path]:
         """Return the directory of the view's index; views up to a date, or of one group, have their own."""

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -226,19 +226,24 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         layout = VectorLayout(self._digest, self.settings.storage, weights if fields[1:] else ())
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
+    def _record_progress(self, view: View, writer: VectorsWriter) -> AbstractContextManager[Callable[[int], None]]:
+        if not self._shares_vectors(view, writer):
+            return super()._record_progress(view, writer)
+        return record_encoding(view.path, self.name, view.count_changed(writer.change))
+
+    def _shares_vectors(self, view: View, writer: VectorsWriter) -> bool:
+        """Return whether there are many changes for a slow encoder; its vectors are then shared by all commands."""
+        is_kept = view.engine != IN_MEMORY and view.count_changed(writer.change) > MAX_FOLLOWED
+        return is_kept and self.encoder.share_vectors(view.path, len(view)) is not None
+
     def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
-        count = view.count_changed(writer.change)
-        is_kept = count > MAX_FOLLOWED and view.engine != IN_MEMORY
-        shared = self.encoder.share_vectors(view.path, len(view)) if is_kept else None
-        with record_encoding(view.path, self.name, count) if shared else nullcontext(lambda done: None) as report:
-            done = 0
-            batches = self._batches(view, writer.change, writer.sent_docid, SLOW_BATCH if shared else BATCH)
-            for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
-                docids, phrasings, _, attributes = zip(*batch, strict=True)
-                writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
-                done += phrasings.count(0)
-                report(done)
-                yield done
+        done, size = 0, SLOW_BATCH if self._shares_vectors(view, writer) else BATCH
+        batches = self._batches(view, writer.change, writer.sent_docid, size)
+        for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
+            docids, phrasings, _, attributes = zip(*batch, strict=True)
+            writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
+            done += phrasings.count(0)
+            yield done
 
     def _batches(self, view: View, since: int, sent_docid: int, size: int) -> Iterator[list[EncodedDocument]]:
         """Yield the documents not sent yet, about `size` at a time."""

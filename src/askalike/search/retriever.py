@@ -47,6 +47,9 @@ class QuestionsView:
         found = {question.language for question in self._questions.values() if question.language}
         self.languages: Sequence[str] = () if self.language else sorted(found)
 
+    def require_in_place(self) -> None:
+        """Do nothing: the list has no folder that can be moved."""
+
     def view(self) -> "QuestionsView":
         """Return itself: it is read like an archive."""
         return self

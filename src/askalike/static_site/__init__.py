@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
-from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
+from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
 from askalike.core.values import safe_url
@@ -138,7 +138,7 @@ def _find_rule(archive: Archive, ranker: Ranker, parts: Parts) -> AbstentionRule
     view = archive.view()
     try:
         rankers.open_committed(ranker, view)
-    except (IndexBusyError, ReadOnlyIndexError):
+    except (IndexBusyError, ReadOnlyIndexError, UnwritableIndexError):
         return None
     return AbstentionThreshold(archive, ranker).prepare(view)
 

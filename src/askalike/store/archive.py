@@ -40,7 +40,6 @@ class Archive:
     def __init__(self, path: Path, connection: SharedConnection, engine: str | None = None) -> None:
         self.path, self.engine = path, engine
         self._connection = connection
-        self._opened_file = _identify(path / DATABASE_FILE)
 
     @classmethod
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
@@ -74,9 +73,7 @@ class Archive:
 
     def require_in_place(self) -> None:
         """Raise ArchiveError if the file that is open is no longer the one at its path: what is written is lost."""
-        if _identify(self.path / DATABASE_FILE) != self._opened_file:
-            problem = f"{DATABASE_FILE} was removed, moved or replaced while it is open"
-            raise ArchiveError(f"{self.path}: {problem}; move it back, or restart the service")
+        self._connection.require_in_place()
 
     def __repr__(self) -> str:
         return f"Archive({str(self.path)!r})"
@@ -197,15 +194,6 @@ def takes_archive(function: Callable[Concatenate[Archive, P], T]) -> Callable[Co
     taken = first.replace(annotation=Archive | str | Path)
     vars(call)["__signature__"] = signature.replace(parameters=[taken, *others])
     return call  # type: ignore[return-value]  # which may also be called with the archive by name
-
-
-def _identify(file: Path) -> tuple[int, int] | None:
-    """Return values that differ between two files; None if there is none."""
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
 
 
 def make_directory(path: Path) -> None:

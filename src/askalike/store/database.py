@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from askalike.core.errors import ArchiveError
+from askalike.core.files import identify
 from askalike.core.values import format_count, now
 
 ROWS_AT_A_TIME = 256
@@ -71,6 +72,13 @@ class SharedConnection(sqlite3.Connection):
         super().__init__(*arguments, **options)
         self.in_use = RLock()
         self.path = path
+        self._file = identify(path / DATABASE_FILE)
+
+    def require_in_place(self) -> None:
+        """Raise ArchiveError if the file that is open is no longer the one at its path: what is written is lost."""
+        if identify(self.path / DATABASE_FILE) != self._file:
+            problem = f"{DATABASE_FILE} was removed, moved or replaced while it is open"
+            raise ArchiveError(f"{self.path}: {problem}; move it back, or restart the service")
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement."""

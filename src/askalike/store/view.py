@@ -67,6 +67,10 @@ class View:
         default_factory=dict, kw_only=True, compare=False, repr=False
     )
 
+    def require_in_place(self) -> None:
+        """See Archive.require_in_place."""
+        self._connection.require_in_place()
+
     @property
     def change(self) -> int:
         """The change number up to which indexes are updated: the last one; 0 for an empty archive."""

@@ -14,6 +14,7 @@ from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import Calibrator, calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
+from askalike.search.interim import build_in_background
 from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess
@@ -42,7 +43,6 @@ BUSY_FACTOR = 10
 PROPOSE_RETRY_S = 60
 BUILD_RETRY_S = 60
 """The wait before another attempt after an index could not be built."""
-BUSY_RETRY_S = 0.1
 EXPIRY_S = 3_600
 """The pause between two deletions of queries and feedback that are older than `keep_days`."""
 BUILD_NICENESS = 10
@@ -73,18 +73,11 @@ class IndexBuilder:
 
 
 def build_indexes(settings: ServiceSettings, parent: Connection) -> None:
-    """Build the index of each archive's deployed ranker; wait while the indexer has locked an index that both use."""
+    """Build the index of each archive's deployed ranker; see `build_in_background`."""
     os.nice(BUILD_NICENESS)
     for path in settings.archive_paths().values():
         with Archive.open(path, settings.engine) as archive:
-            ranker, view = resolve_ranker(settings, path, get_served_ranker(archive)), archive.view()
-            while True:
-                try:
-                    ranker.build(view)
-                    break
-                except IndexBusyError:
-                    time.sleep(BUSY_RETRY_S)
-            fit_abstention(archive, ranker)
+            build_in_background(archive, resolve_ranker(settings, path, get_served_ranker(archive)))
 
 
 class Indexer:
