@@ -14,8 +14,8 @@ from askalike.store import keys
 from askalike.store.query_log import LoggedQuery, log_query
 from commands import run_command
 
-ATTACK = "\x1b]0;taken\x07\x1b[2J\x9b31m\x85\u2028\x08\r"
-CONTROLS = re.compile("[^\n\t -~\xa0-\u2027\u202a-\U0010ffff]")
+ATTACK = "\x1b]0;taken\x07\x1b[2J\x9b31m\x85\u2028\u2029\u202a\u202e\u2066\u2069\x08\r"
+CONTROLS = re.compile("[^\n\t -~\xa0-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 
 
 @pytest.fixture(scope="module")

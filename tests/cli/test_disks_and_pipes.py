@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -132,3 +133,18 @@ def test_a_full_disk_is_one_line(kitchen: Path, command: str, unbuffered: str) -
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
     message = "askalike: the output cannot be written (No space left on device); free some space, or write it elsewhere"
     assert (done.returncode, done.stderr) == (2, f"{message}\n")
+
+
+def test_too_little_memory_is_one_line(desk: Path) -> None:
+    program = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (400_000 << 10, -1)); {MAIN}"
+    command = [sys.executable, "-c", program, "search", str(desk), "book"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "the memory does not suffice" in done.stderr
+
+
+def test_memory_errors_are_one_line(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (MemoryError(), OSError(12, "Cannot allocate memory")):
+        monkeypatch.setattr("askalike.search.engine.LocalEngine.search", Mock(side_effect=error))
+        assert_refused(run("search", desk, "book"), "the memory does not suffice")

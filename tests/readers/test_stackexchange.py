@@ -1,3 +1,5 @@
+import encodings
+import pkgutil
 import re
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -13,6 +15,7 @@ from askalike.readers._source import SourceFiles
 from askalike.readers._xml import read_elements
 from askalike.store import Archive
 from askalike.store.contents import content_hash
+from commands import run_command
 from text.growth import assert_linear
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
@@ -200,12 +203,25 @@ def test_dumps_in_the_encoding_that_they_declare(
     assert imported("stackexchange", folder).questions["3"].title == f"{title} & more"
 
 
-@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "klingon", "base64", "idna", "gbk"])
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "klingon", "base64", "idna", "gbk", "undefined", "punycode"])
 def test_an_encoding_that_cannot_be_read_is_one_line(refused: Refusing, tmp_path: Path, encoding: str) -> None:
     folder = dump(tmp_path / "dump")
     text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding)
     (folder / "Posts.xml").write_bytes(text.encode() + b"\xff\xff")
     refused(r"Posts\.xml", "stackexchange", folder)
+
+
+@pytest.mark.long
+def test_any_encoding_of_python_is_read_or_one_line(tmp_path: Path) -> None:
+    for encoding in sorted(module.name for module in pkgutil.iter_modules(encodings.__path__)):
+        text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding)
+        folder = dump(tmp_path / encoding)
+        (folder / "Posts.xml").write_bytes(text.encode() + b"\xff\xff-\xff")
+        code, _, said = run_command(
+            "import", "stackexchange", folder, "-o", tmp_path / f"{encoding}-archive", "--encoder", "none"
+        )
+        assert code in (0, 2), encoding
+        assert code == 0 or len(said.splitlines()) == 1, encoding
 
 
 @pytest.mark.parametrize("inside", ["<a>" * 10_000, "<a></a>" * 20_000])

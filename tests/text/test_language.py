@@ -65,7 +65,6 @@ def test_the_model_is_loaded_only_when_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.long
 def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
@@ -74,8 +73,15 @@ def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first, mapped = _language_model._load_identifier.__wrapped__(), _language_model._load_identifier.__wrapped__()
     assert [first.rank(text) for text in TEXTS.values()] == [mapped.rank(text) for text in TEXTS.values()] == expected
-    (folder,) = (tmp_path / "askalike").iterdir()
-    (folder / "row.npy").write_bytes(b"damaged")
+    (file,) = (tmp_path / "askalike").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-40_000] + bytes([whole[-40_000] ^ 1]) + whole[-39_999:])
     assert [_language_model._load_identifier.__wrapped__().rank(text) for text in TEXTS.values()] == expected
+    assert file.read_bytes() == whole, "it is made again"
+    file.chmod(0o666)
+    monkeypatch.setattr(_language_model, "_open", lambda content: content)
+    assert _language_model._load_identifier.__wrapped__() is not None
+    assert file.stat().st_mode & 0o022 == 0, "one that others could have written is replaced"
+    monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert [_language_model._load_identifier.__wrapped__().rank(text) for text in TEXTS.values()] == expected

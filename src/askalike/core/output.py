@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 
 
 def escape_controls(text: str) -> str:
-    r"""Return a text in which control characters, except tabs and line ends, are shown as in `\u001b`.
+    r"""Return a text in which control characters, bidirectional ones too, are shown as `\u001b`; not tabs, line ends.
 
     In a string of JSON that is the same character.
     """

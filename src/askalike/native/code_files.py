@@ -1,4 +1,4 @@
-"""Files of machine code. They are run, so only files that nobody else could have written are read.
+"""Files of machine code, and of a model that compiled code follows: only what nobody else could have written is read.
 
 A file, and the folder that it is in, must belong to this user or to root, and others must not be able to write it. The
 folder beside a function's source may also belong to whoever owns the source, whose code runs anyway.

@@ -51,6 +51,8 @@ def decode_chunks(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterato
             if encoding == "utf-8":
                 problem = describe_invalid_utf8(at, error.object[error.start])
             raise InputError(f"{path}: {problem}") from None
+        except UnicodeError as error:  # of `punycode` and the like, without a place
+            raise InputError(f"{path}: is not {encoding} ({error}); name its encoding with --encoding") from None
         offset += len(chunk)
         if text:
             yield text

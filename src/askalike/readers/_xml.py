@@ -75,7 +75,7 @@ def _find_encoding(named: str | None, head: bytes, path: Path) -> str | None:
     try:
         "".encode(name or "utf-8")
         return codecs.lookup(name).name if name else None
-    except LookupError:
+    except (LookupError, UnicodeError):  # the latter of `undefined`
         advice = "name the one that it has with --encoding, e.g. --encoding gbk"
         raise InputError(f"{path}: its encoding {name!r} is unknown; {advice}") from None
 

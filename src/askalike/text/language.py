@@ -1,11 +1,10 @@
 """What is known of languages: which one a text is in, the stems of its words, and function words."""
 
-import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cache, lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,8 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from askalike.core.files import replace_folder, user_cache
+from askalike.core.files import user_cache
+from askalike.native.code_files import CodeFolder
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -37,7 +37,7 @@ _KANA = "[\u3041-\u30ff\uff66-\uff9d]"
 _HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 _MAX_CHARACTERS = 1000
 """Maximum number of characters examined, which suffices for any question."""
-_LABELS_FILE = "classes.json"
+_LABELS = "classes"
 _ARRAYS = ("ptc", "pc", "nextmove", "row", "output")
 """The arrays of the model, by their names in py3langid's `load_model`."""
 _ALPHABETS: Final = (
@@ -160,41 +160,45 @@ def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
 
 @cache
 def _load_identifier() -> "LanguageIdentifier":
-    """Return the identifier with its model memory-mapped from the cache, which is faster than unpacking it each time.
+    """Return the identifier with its model from the cache, which is faster than unpacking it each time.
 
-    It is unpacked once per machine; if the cache is not writable, the model is read from py3langid's package.
+    It is unpacked once per machine, and again where the file is damaged or somebody else could have written it.
     """
-    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+    from py3langid.langid import MODEL_DIR, MODEL_FILE
 
     packed = MODEL_DIR / MODEL_FILE
     stat = packed.stat()
-    with suppress(OSError, RuntimeError, ValueError):  # no home, no space, another process unpacking, a damaged file
-        folder = user_cache() / f"py3langid-{stat.st_size}-{stat.st_mtime_ns}"
-        if not folder.exists():
-            _unpack(packed, folder)
-        return _open(folder)
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    name = f"py3langid-{stat.st_size}-{stat.st_mtime_ns}.npz"
+    try:
+        folder = CodeFolder.own(user_cache())
+    except RuntimeError:  # no home
+        return _open(_unpack(packed))
+    content = folder.read(name)
+    if content is None:
+        content = _unpack(packed)
+        folder.write(name, content)
+    return _open(content)
 
 
-def _unpack(packed: Path, folder: Path) -> None:
+def _unpack(packed: Path) -> bytes:
+    """Return the arrays of py3langid's model and its labels as a file of arrays, which is not compressed."""
     from py3langid.modelio import load_model
 
     ptc, pc, labels, nextmove, row, output = load_model(packed)
-    with replace_folder(folder) as partial:
-        for name, values in zip(_ARRAYS, (ptc, pc, nextmove, row, np.array(output, np.int32)), strict=True):
-            np.save(partial / f"{name}.npy", np.asarray(values), allow_pickle=False)
-        (partial / _LABELS_FILE).write_text(json.dumps(labels), encoding="utf-8")
+    values = (ptc, pc, nextmove, row, np.array(output, np.int32))
+    arrays = {name: np.asarray(value) for name, value in zip(_ARRAYS, values, strict=True)}
+    file = BytesIO()
+    np.savez(file, allow_pickle=False, **arrays, **{_LABELS: np.array(labels)})
+    return file.getvalue()
 
 
-def _open(folder: Path) -> "LanguageIdentifier":
+def _open(content: bytes) -> "LanguageIdentifier":
     from py3langid.langid import LanguageIdentifier
 
-    arrays: Mapping[str, NDArray[Any]] = {
-        name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
-    }
-    labels = json.loads((folder / _LABELS_FILE).read_text(encoding="utf-8"))
+    with np.load(BytesIO(content), allow_pickle=False) as file:
+        arrays: Mapping[str, NDArray[Any]] = dict(file)
     moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are Python numbers
-    rows = arrays["row"].tolist()
+    rows, labels = arrays["row"].tolist(), arrays[_LABELS].tolist()
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)
 
 
