@@ -162,7 +162,7 @@ def _use_service(directory: Path) -> None:
     """Create a key, and log a query that found nothing, which is a gap."""
     with Archive.open(directory) as archive:
         create_key(archive, "read")
-        log_query(archive, LoggedQuery("Where is the zeppelin?", "", (), "bm25"), 90)
+        log_query(archive, LoggedQuery("Where is the zeppelin?", "", (), "bm25"))
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -30,7 +30,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory):
         )
         archive.upsert([Answer(f"a{ATTACK}", f"q{ATTACK}0", f"Call {ATTACK}", author=ATTACK, license=ATTACK)])
         for n in range(3):
-            log_query(archive, LoggedQuery(f"Can I hire a {ATTACK} kayak{'?' * n}", "", [], "lm"), 90)
+            log_query(archive, LoggedQuery(f"Can I hire a {ATTACK} kayak{'?' * n}", "", [], "lm"))
         keys.create_key(archive, "read", f"note {ATTACK}")
     return path
 

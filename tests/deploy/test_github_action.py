@@ -338,6 +338,17 @@ def test_without_a_service_the_first_run_builds_and_later_ones_follow_the_events
 
 
 @pytest.mark.usefixtures("commands")
+def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    hub.issues[0]["body"] += "\n\nI am Ann."
+    workflow_run(hub, tmp_path, {})
+    state = (tmp_path / "desk" / suggest.STATE_FILE).read_text()
+    assert json.loads(state)["template_lines"] == ["### Version", "1"]
+    assert "Ann" not in state
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["desk", "event.json", "summary.md"]
+
+
+@pytest.mark.usefixtures("commands")
 def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[5] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}

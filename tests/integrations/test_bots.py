@@ -27,6 +27,8 @@ from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.drafts import list_drafts
 from askalike.store.feedback import read_verdicts
+from askalike.store.query_log import LoggedQuery, insert_feedback, read_unhelped_queries
+from askalike.store.retention import set_keep_days
 from calibration.riverside import riverside
 from chat_servers import (
     BOT,
@@ -194,6 +196,35 @@ def test_a_check_mark_keeps_the_thread_as_the_draft_of_an_import(server: Any, ar
     assert (draft.title, draft.answer) == ("Where do I find the minutes of the chess club?", "In the blue folder.")
     assert draft.url
     assert draft.url.startswith(("http", "https"))
+
+
+def test_what_a_bot_remembers_has_no_texts(server: Any, archive: Path) -> None:
+    with bot_for(server, archive):
+        server.ask(LOST_CARD)
+        wait_for(server.texts)
+        answer = next(server.id_of(m) for m in server.messages if server.is_ours(m))
+        server.react(answer, "👍", 2)
+        settle(server)
+    [line, *_] = [json.loads(line) for line in state_path(archive, product_of(server)).read_text().splitlines()]
+    assert set(line) == {"thread", "channel", "first", "shown", "answer", "withdrawn", "verdicts"}
+    assert "card" not in state_path(archive, product_of(server)).read_text()
+
+
+def test_a_bot_stores_nothing_where_the_archive_keeps_nothing(server: Any, archive: Path) -> None:
+    with Archive.open(archive) as opened:
+        insert_feedback(opened, LoggedQuery("of yesterday", "", (), "bm25"), "none_of_these", None)
+        set_keep_days(opened, 0)
+    with bot_for(server, archive):
+        server.ask(LOST_CARD)
+        wait_for(server.texts)
+        answer = next(server.id_of(m) for m in server.messages if server.is_ours(m))
+        server.react(answer, "👍", 2)
+        first = server.ask("Where do I find the minutes of the chess club?")
+        server.react(server.reply(first, "In the blue folder."), "✅", HELPER)
+        settle(server)
+    with Archive.open(archive) as opened:
+        assert (list(read_verdicts(opened)), list_drafts(opened)) == ([], [])
+        assert not list(read_unhelped_queries(opened))
 
 
 def test_an_edit_changes_the_answer_and_a_deletion_takes_it_back(server: Any, archive: Path) -> None:

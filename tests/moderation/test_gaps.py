@@ -8,7 +8,8 @@ import pytest
 from askalike.core.errors import ArchiveError, UncalibratedError
 from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.store.archive import Archive
-from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
+from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
+from askalike.store.retention import delete_older_than
 from commands import askalike
 
 
@@ -21,7 +22,7 @@ def archive(tmp_path):
 
 def ask(archive, *titles, shown=(), probability=None):
     for title in titles:
-        log_query(archive, LoggedQuery(title, "", shown, "bm25", probability), 90)
+        log_query(archive, LoggedQuery(title, "", shown, "bm25", probability))
 
 
 def titles(gaps):
@@ -45,7 +46,7 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
 
 def test_one_title_with_other_details_is_one_gap(archive):
     for body in ("", "It is six metres long.", "I come by land on Sunday, and it has a trailer."):
-        log_query(archive, LoggedQuery("Where can I park my boat?", body, (), "bm25", None), 90)
+        log_query(archive, LoggedQuery("Where can I park my boat?", body, (), "bm25", None))
     (boats,) = find_gaps(archive)
     assert boats.count == 3
 

@@ -13,6 +13,7 @@ import pytest
 from serving import Service
 
 from askalike.store import Archive
+from askalike.store.drafts import put_asked
 from commands import askalike
 from http_servers import LocalServer, QuietHandler
 
@@ -60,8 +61,19 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     gaps = served.get(f"{V1}/gaps").json["gaps"]
     assert [(g["title"], g["count"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
     purged = askalike("purge", archive, "--days", "0")
-    assert purged.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
+    assert purged.stdout == "3 questions asked, 2 pieces of feedback and 0 drafts deleted\n"
     assert served.get(f"{V1}/gaps").json["gaps"] == []
+
+
+def test_a_rejected_draft_leaves_all_files_while_it_is_served(serve, archive) -> None:
+    served = serve(archive, options=("--workers", "2", "--set", "take_questions=true"))
+    with Archive.open(archive) as opened:
+        put_asked(opened, "Where do I moor my SECRETBOAT?", "I am Ann.")
+    files = list(archive.glob("archive.sqlite*"))
+    assert any(b"SECRETBOAT" in file.read_bytes() for file in files)
+    served.get(f"{V1}/similar?title=library+card")
+    assert askalike("drafts", archive, "--reject", "1").returncode == 0
+    assert not any(b"SECRETBOAT" in file.read_bytes() for file in files)
 
 
 def test_search_off_topic_becomes_a_gap(serve, archive) -> None:

@@ -10,14 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from askalike.core.errors import ArchiveError, AskalikeError
+from askalike.core.config import validate_settings
+from askalike.core.errors import ArchiveError, AskalikeError, SettingsError
 from askalike.core.types import Question
 from askalike.index.files import MANIFEST
 from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
-from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
+from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
+from askalike.store.retention import delete_older_than, get_keep_days
 from waiting import wait_for
 
 
@@ -75,13 +77,40 @@ def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: 
 def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) -> None:
     indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
     with Archive.open(archive) as opened:
-        log_query(opened, LoggedQuery("old", "", (), "bm25"), 90)
+        log_query(opened, LoggedQuery("old", "", (), "bm25"))
         insert_feedback(opened, LoggedQuery("old", "", (), "bm25"), "none_of_these", None)
         for table in ("query_log", "feedback"):
             opened._connection.execute(f"UPDATE {table} SET created_at = '2020'")
         insert_feedback(opened, LoggedQuery("new", "", (), "bm25"), "none_of_these", None)
         indexer.delete_expired()
-        assert delete_older_than(opened, 0) == (0, 1)
+        assert delete_older_than(opened, 0)[:2] == (0, 1)
+
+
+def test_the_archive_keeps_what_people_post_for_the_days_named_last(archive: Path) -> None:
+    Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=7))
+    Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+    with Archive.open(archive) as opened:
+        assert get_keep_days(opened) == 7
+    with pytest.raises(SettingsError, match="keep_days is 0"):
+        validate_settings(ServiceSettings, {"archives": [archive], "take_questions": True, "keep_days": 0}, "serve")
+
+
+def test_what_was_deleted_is_overwritten_as_soon_as_a_reader_ends(archive: Path, monkeypatch) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
+    overwritten = [False, True]
+    tried_at = list[float]()
+    now = 0.0
+
+    def delete(_: Archive) -> SimpleNamespace:
+        tried_at.append(now)
+        return SimpleNamespace(is_overwritten=overwritten.pop(0))
+
+    monkeypatch.setattr(indexer_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(indexer_module, "delete_expired", delete)
+    while now < 3_000:
+        indexer.delete_expired()
+        now += 10
+    assert tried_at == [0.0, 60.0]
 
 
 def test_duplicates_are_looked_for_more_rarely_while_people_search(

@@ -20,7 +20,8 @@ import pytest
 from serving import Service
 
 from askalike.store import Archive
-from askalike.store.query_log import daily_use, delete_older_than, sum_use
+from askalike.store.query_log import daily_use, sum_use
+from askalike.store.retention import delete_older_than
 from commands import askalike
 from waiting import PATIENCE_S, wait_for
 

@@ -80,7 +80,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("archives", "Export an archive to a new folder."),
         "backup": ("archives", "Save an archive to one file; the archive may be in use."),
         "restore": ("archives", "Restore an archive from a backup, after checking every byte."),
-        "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
+        "purge": ("service", "Delete what people posted: queries, feedback and drafts; the archive's questions stay."),
     },
 }
 """Heading in the help → command → its file in this folder and its summary, in the order in which a newcomer needs them.

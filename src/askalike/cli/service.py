@@ -24,9 +24,14 @@ from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key
-from askalike.store.query_log import delete_containing, delete_older_than
+from askalike.store.retention import (
+    MAX_KEEP_DAYS,
+    delete_containing,
+    delete_expired,
+    delete_older_than,
+    set_keep_days,
+)
 
-MAX_KEPT_DAYS = 36_500
 ORIGIN_HELP = "A site, such as https://forum.example, whose pages may publish this key."
 keys_command = Typer(
     help="""Create, list and revoke the keys of an archive's HTTP interface.
@@ -185,24 +190,46 @@ def export_feedback_command(
 def purge_command(
     directory: options.Directory,
     days: Annotated[
-        float | None, Option(min=0, max=MAX_KEPT_DAYS, help="Delete entries older than this many days; 0 deletes all.")
+        float | None, Option(min=0, max=MAX_KEEP_DAYS, help="Delete entries older than this many days; 0 deletes all.")
     ] = None,
     text: Annotated[str | None, Option(help="Delete entries that contain this text, in any case.")] = None,
+    keep_days: Annotated[
+        float | None,
+        Option(
+            min=0,
+            max=MAX_KEEP_DAYS,
+            show_default="as before, else 90",
+            help="Keep entries for this many days from now on; 0 stores none.",
+        ),
+    ] = None,
 ) -> None:
-    """Delete queries and feedback received over HTTP; the archive's questions stay.
+    """Delete what people posted: queries, feedback and drafts; the archive's questions stay.
+
+    An accepted draft is a question of the archive.
 
     Examples:
 
     ```
     askalike purge DIR --days 90
     askalike purge DIR --text "ann@example.com"
+    askalike purge DIR --keep-days 30
     ```
     """
-    if days is None and not (text and text.strip()):
-        raise SettingsError("expected --days or --text; see: askalike purge --help")
+    has_text = bool(text and text.strip())
+    if sum((days is not None, has_text, keep_days is not None)) != 1:
+        raise SettingsError("expected one of --days, --text and --keep-days; see: askalike purge --help")
     with Archive.open(directory) as archive:
-        questions, feedback = delete_containing(archive, text) if text else delete_older_than(archive, days or 0)
-    print(f"{format_count(questions, 'question')} asked and {format_count(feedback, 'piece')} of feedback deleted")
+        if keep_days is not None:
+            set_keep_days(archive, keep_days)
+            deleted = delete_expired(archive)
+        else:
+            deleted = delete_containing(archive, text) if text else delete_older_than(archive, days or 0)
+    asked, drafts = format_count(deleted.queries, "question"), format_count(deleted.drafts, "draft")
+    print(f"{asked} asked, {format_count(deleted.feedback, 'piece')} of feedback and {drafts} deleted")
+    if not deleted.is_overwritten:
+        print_remark(
+            "another process reads the archive, so that it may still be in archive.sqlite-wal; repeat this soon"
+        )
 
 
 def mcp_command(

@@ -28,7 +28,7 @@ from askalike.readers._values import parse_integer
 
 T = TypeVar("T", Question, Answer, Link, Judgement)
 RowParser = Callable[[Row], Record]
-OWN_FACTS = ("reader", "source", "encoder")
+OWN_FACTS = ("reader", "source", "encoder", "keep_days")
 """Facts in the manifest about the exported archive itself and not about its content."""
 
 

@@ -86,7 +86,7 @@ async def record_query(archive: ServedArchive, query: LoggedQuery) -> None:
 
     def log_if_room(store: Archive) -> None:
         if archive.stored_limit.has_room(store):
-            log_query(store, query, archive.settings.keep_days)
+            log_query(store, query)
 
     await archive.note(log_if_room)
 
@@ -103,8 +103,8 @@ async def record_feedback(archive: ServedArchive, request: Request, feedback: Fe
     chosen = () if feedback.chosen_id is None else (feedback.chosen_id,)
     shown_ids = list(dict.fromkeys((*feedback.shown_ids[: MAX_STORED_IDS - 1], *chosen)))
     query = LoggedQuery(feedback.title, feedback.body, shown_ids, archive.model)
-    verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.settings.keep_days
-    await store_posted(archive, request, lambda store: insert_feedback(store, query, verdict, chosen_id, days))
+    verdict, chosen_id = feedback.verdict, feedback.chosen_id
+    await store_posted(archive, request, lambda store: insert_feedback(store, query, verdict, chosen_id))
     telemetry.FEEDBACK(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)

@@ -12,6 +12,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter, LeftOut
 from askalike.core.values import ORIGIN_PATTERN, is_loopback
 from askalike.search.select import ANSWERED_FIRST
+from askalike.store.retention import MAX_KEEP_DAYS
 
 
 class ServiceSettings(Settings):
@@ -76,8 +77,12 @@ class ServiceSettings(Settings):
 
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
     endpoint_model: str | None = Field(None, description="name of the endpoint's model")
-    keep_days: float = Field(
-        90.0, ge=0, le=36_500, description="days for which complete queries and feedback are stored; 0 stores none"
+    keep_days: float | None = Field(
+        None,
+        ge=0,
+        le=MAX_KEEP_DAYS,
+        description="days for which queries, feedback and undecided drafts are stored; 0 stores none; by default those "
+        "named before, or 90",
     )
 
     @field_validator("allow_origins")
@@ -92,6 +97,12 @@ class ServiceSettings(Settings):
     def _require_whole_endpoint(self) -> Self:
         if (self.endpoint is None) != (self.endpoint_model is None):
             raise ValueError("endpoint and endpoint_model need each other; give both, or none")
+        return self
+
+    @model_validator(mode="after")
+    def _require_keeping(self) -> Self:
+        if self.take_questions and self.keep_days == 0:
+            raise ValueError("take_questions: questions that people post are kept as drafts, but keep_days is 0")
         return self
 
     @classmethod

@@ -106,6 +106,8 @@ class SharedConnection(sqlite3.Connection):
 
 
 DATABASE_FILE = "archive.sqlite"
+BUSY_MS = 30_000
+"""The wait for other processes that write."""
 FILE_MODE = 0o600
 """Mode of new databases and backups, which have people's queries in them."""
 MAX_PATH_BYTES = 500
@@ -148,7 +150,12 @@ def connect(path: Path, *, create: bool = False) -> SharedConnection:
         if create and not (path / DATABASE_FILE).exists():
             _create_private_file(path / DATABASE_FILE)
         connection = SharedConnection(
-            _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False, path=path
+            _database_uri(path),
+            uri=True,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            path=path,
         )
         try:
             if not create:

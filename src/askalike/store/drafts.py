@@ -25,14 +25,13 @@ from askalike.store.database import (
 from askalike.store.editing import MissingRecordError
 from askalike.store.import_pass import REJECTS_FILE, VERBS, ArchiveSink, RecordSource, RejectLog
 from askalike.store.records import check_record, decode_strings, encode_strings
+from askalike.store.retention import ASKED_ORIGIN, NO_TEXTS, overwrite_deleted, require_keeping
 from askalike.store.sources import check_source_name, plan_source
 from askalike.store.writer import ArchiveWriter
 from askalike.text.clean import collapse_spaces, readable_text
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
-ASKED_ORIGIN = "asked/"
-"""Beginning of the origin of a draft that somebody posted on *Ask*."""
 COLUMNS = """number, title, rephrasings, answer, markup, source_ids, created_at, state, decided_at, decided_by, body,
     origin, url"""
 
@@ -49,7 +48,7 @@ ThreadEffect = Literal["added", "updated", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A proposed FAQ entry.
+    """A proposed FAQ entry. A decided one has no texts: if it was accepted, `question_id` has them.
 
     markup: of the answer. source_ids: the ids of the questions that it is based on, first the one with the answer.
     number, created_at: None before it is stored. decided_at, decided_by: when and by whom it was accepted or rejected.
@@ -98,7 +97,8 @@ LocatedThread = tuple[ThreadDraft | RejectedRow, Place]
 
 
 def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffect:
-    """Store a draft for a thread, or update its open draft; return the effect."""
+    """Store a draft for a thread, or update its open draft; return the effect. Raises KeepsNothingError."""
+    require_keeping(archive)
     values = thread.title, thread.body, thread.answer, thread.url, origin, now()
     before = fetch_int(archive, "SELECT COUNT(*) FROM drafts WHERE origin = ?", origin)
     is_written = execute(archive, UPSERT_THREAD_SQL, *values).rowcount > 0
@@ -106,7 +106,10 @@ def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffe
 
 
 def put_asked(archive: Archive, title: str, body: str) -> ThreadEffect:
-    """Store a draft without an answer for a question that somebody posted; the same text is stored once."""
+    """Store a draft without an answer for a question that somebody posted; the same text is stored once.
+
+    Raises KeepsNothingError.
+    """
     id = hash_texts(title, body)
     return put_thread(archive, f"{ASKED_ORIGIN}{id}", ThreadDraft(id, title, body, ""))
 
@@ -164,6 +167,7 @@ def accept_draft(
         question = replace(question, url=question.url or draft.url, created_at=at)
         links = [Link(source.id, id, "duplicate", at) for source in sources]
         _write_records(archive, [question, stored, *links], change)
+    overwrite_deleted(archive)
     return question
 
 
@@ -211,11 +215,12 @@ def _with_origin(question: Question, sources: Sequence[Question]) -> Question:
 
 
 def reject_draft(archive: Archive, number: int, by: str = "") -> None:
-    """Reject a draft; no other draft from any of its sources will be proposed.
+    """Reject a draft and delete its texts; no other draft from any of its sources will be proposed.
 
     Raises MissingRecordError, AlreadyDecidedError.
     """
     _decide(archive, number, "rejected", by)
+    overwrite_deleted(archive)
 
 
 def get_draft(archive: Archive, number: int) -> Draft:
@@ -227,12 +232,15 @@ def get_draft(archive: Archive, number: int) -> Draft:
 
 
 def _decide(archive: Archive, number: int, state: DraftState, by: str) -> Draft:
-    """Decide on an open draft, and return it. Raises MissingRecordError, AlreadyDecidedError."""
-    sql = "UPDATE drafts SET state = ?, decided_at = ?, decided_by = ? WHERE number = ? AND state = 'open'"
-    is_decided = execute(archive, sql, state, now(), by, number).rowcount > 0
+    """Decide on an open draft, and return it with the texts that are then deleted.
+
+    Raises MissingRecordError, AlreadyDecidedError.
+    """
     draft = get_draft(archive, number)
-    if not is_decided:
-        raise AlreadyDecidedError(f"draft {number} was {draft.state} on {draft.decided_at}; expected an open one")
+    sql = f"UPDATE drafts SET state = ?, decided_at = ?, decided_by = ?, {NO_TEXTS} WHERE number = ? AND state = 'open'"
+    if not execute(archive, sql, state, now(), by, number).rowcount:
+        decided = get_draft(archive, number)
+        raise AlreadyDecidedError(f"draft {number} was {decided.state} on {decided.decided_at}; expected an open one")
     return draft
 
 
@@ -269,8 +277,9 @@ def import_drafts(
 
     A conversation that was imported before is updated, unless its draft has been decided on.
     source: the reader's information about its files. source_name: None for the reader's name. dry_run: write nothing.
-    Raises InputError if the rest of a file cannot be read (the drafts before it are stored).
+    Raises InputError if the rest of a file cannot be read (the drafts before it are stored), KeepsNothingError.
     """
+    require_keeping(archive)
     first = list(islice(threads, 1))  # the reader knows the source's name after the first record
     name = check_source_name(source_name or str(source.facts.get("name") or reader))
     sink = ArchiveSink(archive, reader, ", ".join(map(str, paths)))

@@ -1,7 +1,7 @@
 """The log of users' queries, their feedback, daily counts of use, and the gaps that moderators chose to ignore.
 
-Only complete queries are logged, never keystrokes, and not who asked. The service's indexer deletes them, and feedback,
-after the retention time. Daily counts have no texts, cookies or names, and are kept longer.
+Only complete queries are logged, never keystrokes, and not who asked; `retention.py` deletes them, and feedback. Daily
+counts have no texts, cookies or names, and are kept longer.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, get_args
 from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, execute, write_transaction
+from askalike.store.retention import get_keep_days
 
 FeedbackVerdict = Literal["accept", "reject", "none_of_these", "posted_anyway"]
 FEEDBACK_VERDICTS: tuple[FeedbackVerdict, ...] = get_args(FeedbackVerdict)
@@ -43,20 +44,18 @@ class UnhelpedQuery(NamedTuple):
     reason: str
 
 
-def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> None:
-    """Log a query. With 0 days nothing is logged."""
-    if retention_days:
+def log_query(archive: Archive, query: LoggedQuery) -> None:
+    """Log a query, unless the archive keeps nothing."""
+    if get_keep_days(archive):
         at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
         row = (at, query.title, body, query.ranker, json.dumps(query.shown_ids), query.probability)
         columns = "created_at, title, body, ranker, shown_ids, probability"
         execute(archive, f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *row)
 
 
-def insert_feedback(
-    archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None, retention_days: float = 1.0
-) -> None:
-    """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None. With 0 days: nothing."""
-    if not retention_days:
+def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None) -> None:
+    """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None; see `log_query`."""
+    if not get_keep_days(archive):
         return
     at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
     row = (at, query.title, body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
@@ -84,32 +83,6 @@ def has_probabilities(archive: Archive) -> bool:
     """Return whether the best hit of any logged query has a probability."""
     sql = "SELECT EXISTS (SELECT 1 FROM query_log WHERE probability IS NOT NULL)"
     return bool(archive._connection.execute(sql).fetchone()[0])
-
-
-def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
-    """Delete queries and feedback older than a number of days; return the number of each."""
-    return _delete(archive, "created_at < ?", now("milliseconds", days_ago=days))
-
-
-def delete_containing(archive: Archive, text: str) -> tuple[int, int]:
-    """Delete queries and feedback whose title or body contains a text, in any case; return the number of each.
-
-    Raises ValueError for an empty text, which all contain.
-    """
-    if not (wanted := text.strip().casefold()):
-        raise ValueError("expected some text")
-    archive._connection.create_function("is_wanted", 2, lambda title, body: wanted in f"{title}\n{body}".casefold())
-    return _delete(archive, "is_wanted(title, body)")
-
-
-def _delete(archive: Archive, condition: str, *values: object) -> tuple[int, int]:
-    """Delete rows of the query log and of feedback, from the write-ahead log, too; return the number of each."""
-    with write_transaction(archive) as connection:
-        queries = connection.execute(f"DELETE FROM query_log WHERE {condition}", values).rowcount
-        verdicts = connection.execute(f"DELETE FROM feedback WHERE {condition}", values).rowcount
-    if queries or verdicts:
-        execute(archive, "PRAGMA wal_checkpoint(TRUNCATE)")
-    return queries, verdicts
 
 
 def measure_stored(archive: Archive) -> tuple[int, int]:

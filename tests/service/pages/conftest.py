@@ -56,7 +56,7 @@ def fill_archive(path: Path) -> None:
         add_proposals(archive, [CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
         put_thread(archive, "slack/C1/1", ThreadDraft("C1/1", "How do I print?", HOSTILE, "Use the queue.", SLACK_URL))
         for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):
-            log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
+            log_query(archive, LoggedQuery(title, "", [], "lm"))
         insert_feedback(archive, LoggedQuery("kayak", "", ["r001"], "lm"), "none_of_these", None)
         insert_feedback(archive, LoggedQuery("card", "", ["r013"], "lm"), "accept", "r013")
         calibrate(archive, build("lm_jelinek_mercer"), max_queries=200).calibration.save(path)

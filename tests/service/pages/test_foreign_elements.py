@@ -67,7 +67,7 @@ def hostile(filled: Path, copy: Callable[..., Path], serve_all: Callable[..., Se
             )
             add_proposals(archive, [CandidatePair(id, f"r0{10 + n % 20}", 0.9, 1.0, "lm")])
             put_thread(archive, f"slack/{n}", ThreadDraft(f"C1/{n}", text, text, text, url))
-            log_query(archive, LoggedQuery(f"{text} kayak", text, [], "lm"), 90)
+            log_query(archive, LoggedQuery(f"{text} kayak", text, [], "lm"))
             insert_feedback(archive, LoggedQuery(text, text, [id], "lm"), "accept", id)
     return serve_all(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
 

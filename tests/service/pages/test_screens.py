@@ -73,7 +73,7 @@ def fill_with_unbroken_texts(path: Path) -> None:
             )
             add_proposals(archive, [CandidatePair(name, "endless", 0.99, 1.0, "lm")] if name != "endless" else [])
             put_thread(archive, f"slack/{name}", ThreadDraft(f"C9/{name}", title, text, text, TEXTS["address"]))
-            log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
+            log_query(archive, LoggedQuery(title, "", [], "lm"))
 
 
 @pytest.fixture(scope="module")

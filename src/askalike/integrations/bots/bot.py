@@ -36,6 +36,7 @@ from askalike.search.engine import LocalEngine
 from askalike.service.log import log_event, log_warning
 from askalike.store.drafts import put_thread
 from askalike.store.query_log import FeedbackVerdict, LoggedQuery, insert_feedback
+from askalike.store.retention import delete_expired
 from askalike.text.clean import collapse_spaces
 from askalike.text.language import stop_words
 
@@ -44,6 +45,8 @@ MAX_TITLE_LENGTH, MAX_BODY_LENGTH = 1_000, 100_000
 MAX_AGE_S = 3600.0
 """Messages older than this are not answered: nobody waits for an answer to what a lost connection brings late."""
 MAX_REMEMBERED = 10_000
+EXPIRY_S = 3_600.0
+"""The pause between two deletions of what the archive keeps no longer."""
 FEEDBACK: dict[Emoji, FeedbackVerdict] = {"up": "accept", "down": "reject"}
 CERTAINTIES = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "possibly"))
 """The least probability → its name."""
@@ -78,6 +81,7 @@ class Bot:
         self._chat, self._engine, self._settings, self._answered = chat, engine, settings, answered
         self._silent: OrderedDict[str, None] = OrderedDict()
         """Threads that were searched and not answered, the oldest first."""
+        self._expire_at = 0.0
 
     def take(self, payload: Payload) -> None:
         """Do what an event asks for. An error is logged. Raises RefusedBotError."""
@@ -98,6 +102,15 @@ class Bot:
             log_warning("an event had no effect", error=str(error))
         except NOT_UNDERSTOOD as error:
             log_warning("an event was not understood", error=f"{type(error).__name__}: {error}")
+
+    def delete_expired(self) -> None:
+        """Delete what the archive keeps no longer, once an hour; the service does so, too, but need not run."""
+        if self._settings.say is None and time.monotonic() >= self._expire_at:
+            self._expire_at = time.monotonic() + EXPIRY_S
+            try:
+                delete_expired(self._engine.archive)
+            except AskalikeError as error:
+                log_warning("what is too old could not be deleted", error=str(error))
 
     def _take_question(self, message: ChatMessage) -> None:
         """Search for the first message of a new thread, and answer if that is likely to help."""
@@ -283,6 +296,7 @@ def run_bot(chat: Chat, bot: Bot, stop: Event, first_pause_s: float = FIRST_PAUS
     log_event("serving", product=chat.name)
     try:
         while not stop.is_set():
+            bot.delete_expired()
             try:
                 payload = heard.get(timeout=POLL_S)
             except Empty:

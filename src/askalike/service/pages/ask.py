@@ -21,6 +21,7 @@ from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackR
 from askalike.service.served_archive import ServedArchive
 from askalike.store.drafts import put_asked
 from askalike.store.query_log import FeedbackVerdict
+from askalike.store.retention import KeepsNothingError, get_keep_days
 from askalike.text.clean import readable_text
 from askalike.text.passages import extract_snippet
 
@@ -107,7 +108,12 @@ async def post_feedback(archive: UserArchive, request: Request, form: SubmittedF
     if button == "post":
         if not archive.settings.take_questions:
             raise HTTPException(403, "this service takes no questions; start it with --set take_questions=true")
-        await store_posted(archive, request, lambda store: put_asked(store, feedback.title, feedback.body))
+        try:
+            await store_posted(archive, request, lambda store: put_asked(store, feedback.title, feedback.body))
+        except KeepsNothingError:
+            raise HTTPException(
+                403, "this archive keeps nothing that people post, so that nobody could answer"
+            ) from None
     if button == "post" and form.value("counted"):  # as a gap, by "None of these"
         await record_use(archive, "posted")
     else:
@@ -139,13 +145,15 @@ async def _find_similar(
         return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest, "may_post": False}
     _, hits = await search_similar(archive, query)
     add_log_fields(request, archive=archive.name, found=len(hits))
-    answers = await archive.run_on_store(lambda store: store.view().get_answers_to(hit.question.id for hit in hits))
+    answers, keep_days = await archive.run_on_store(
+        lambda store: (store.view().get_answers_to(hit.question.id for hit in hits), get_keep_days(store))
+    )
     items = [_to_item(hit, answers[hit.question.id], hits.likely_from, hit is hits[0]) for hit in hits]
     context = {
         "items": items,
         "corrected": corrected_words(hits),
         "latest": [],
-        "may_post": archive.settings.take_questions,
+        "may_post": archive.settings.take_questions and keep_days > 0,
     }
     return {"title": title, "body": body} | context
 

@@ -85,9 +85,13 @@ class FaqEntry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DraftCard:
-    """A draft with its rendered answer, the stored one that this is taken from, and the titles of its questions."""
+    """A draft with its rendered answer, the stored one that this is taken from, and the titles of its questions.
+
+    title: of a decided draft, which has none, that of its entry; "" if it was rejected.
+    """
 
     draft: Draft
+    title: str
     answer: str
     source: Answer | None
     source_titles: Mapping[str, str]
@@ -186,11 +190,13 @@ def _load_cards(archive: Archive, state: DraftState, offset: int) -> tuple[list[
     shown = drafts[offset : offset + MAX_SHOWN]
     lengths = accumulate(len(draft.title) + len(draft.body) + len(draft.answer) for draft in shown)
     shown = shown[: max(1, sum(length <= MAX_SHOWN_LENGTH for length in lengths))]
-    questions = archive.view().get_questions({id for draft in shown for id in draft.source_ids})
+    ids = {id for draft in shown for id in (*draft.source_ids, draft.question_id)}
+    questions = archive.view().get_questions(ids)
     titles = {id: question.title for id, question in questions.items()}
     cards = [
         DraftCard(
             draft,
+            draft.title or titles.get(draft.question_id, ""),
             _readable_answer(draft),
             find_source_answer(archive, draft),
             {id: titles[id] for id in draft.source_ids if id in titles},

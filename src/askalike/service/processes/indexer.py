@@ -23,7 +23,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
-from askalike.store.query_log import delete_older_than
+from askalike.store.retention import delete_expired, set_keep_days
 
 POLL_S = 0.1
 BATCH_WINDOW_S = 0.65
@@ -44,7 +44,9 @@ PROPOSE_RETRY_S = 60
 BUILD_RETRY_S = 60
 """The wait before another attempt after an index could not be built."""
 EXPIRY_S = 3_600
-"""The pause between two deletions of queries and feedback that are older than `keep_days`."""
+"""The pause between two deletions of what people posted more than `keep_days` ago."""
+OVERWRITE_RETRY_S = 60
+"""The pause if what was deleted is still in the write-ahead log, as somebody reads it."""
 BUILD_NICENESS = 10
 """Niceness of the builder, so that searches stay fast: encoding an archive uses all processors."""
 
@@ -89,6 +91,8 @@ class Indexer:
         """is_searching: returns whether any worker has a search to make."""
         self._settings, self._is_searching = settings, is_searching
         self._archive = Archive.open(path, settings.engine)
+        if settings.keep_days is not None:
+            set_keep_days(self._archive, settings.keep_days)
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
         self._ranker = resolve_ranker(settings, path, self._served)
@@ -140,10 +144,11 @@ class Indexer:
             log_warning(advice)
 
     def delete_expired(self) -> None:
-        """Delete queries and feedback that are older than `keep_days`, once an hour."""
+        """Delete what people posted more than `keep_days` ago, once an hour."""
         if time.monotonic() >= self._expire_at:
             self._expire_at = time.monotonic() + EXPIRY_S
-            delete_older_than(self._archive, self._settings.keep_days)
+            if not delete_expired(self._archive).is_overwritten:
+                self._expire_at = time.monotonic() + OVERWRITE_RETRY_S
 
     def wait(self, seconds: float) -> None:
         """Do not index this archive for that time; other archives do not wait."""
