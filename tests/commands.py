@@ -15,15 +15,17 @@ MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; mai
 Finished = subprocess.CompletedProcess[str]
 
 
-def askalike(*words: object, cwd: Path | str = ".", merged: bool = False) -> Finished:
+def askalike(*words: object, cwd: Path | str = ".", merged: bool = False, input: str = "") -> Finished:
     """Run a command line to its end in this process; returns its exit code and what it printed.
 
-    merged: standard error is part of the standard output, as on a terminal.
+    merged: standard error is part of the standard output, as on a terminal. input: the standard input.
     """
     command = ["askalike", *map(str, words)]
     output = io.StringIO()
     errors = output if merged else io.StringIO()
-    with chdir(cwd), patch.object(sys, "argv", command), redirect_stdout(output), redirect_stderr(errors):
+    stdin = io.TextIOWrapper(io.BytesIO(input.encode()))
+    outputs = redirect_stdout(output), redirect_stderr(errors)
+    with chdir(cwd), patch.multiple(sys, argv=command, stdin=stdin), outputs[0], outputs[1]:
         try:
             main()
         except SystemExit as end:

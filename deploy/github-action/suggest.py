@@ -33,6 +33,10 @@ COMMAND = "/similar"
 """A comment that begins with it asks again."""
 STATE_FILE, FEEDBACK_FILE = "github-action.json", "feedback.csv"
 MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~])")
+ZERO_WIDTH = "\u200b"
+AUTOLINK = re.compile(r"(?<=[@#])|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
+"""Places in @name, #12, user/repo#12, https://…, www.… and GH-12 that GitHub links no more if there is another sign."""
+COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
 NOTHING_LEFT = "Nothing that was asked before is similar enough any more."
 NOTHING_FOUND = "Nothing that was asked before is similar enough."
 FOOTER = f"👍 if one asks the same, 👎 if none does. A comment `{COMMAND}` searches again."
@@ -157,8 +161,8 @@ def ask_archive(env: Mapping[str, str], issue: Mapping[str, Any], threshold: flo
     body = clean_body(issue.get("body"), frozenset(state.get("template_lines", ())))[:100_000]
     least = f"--min-{state['scale']}={threshold or state['threshold']}"
     command = ["askalike", "search", "--json", "-k", str(MAX_CANDIDATES), f"--before={issue['created_at']}", least]
-    command += [f"--body={body}", "--", str(archive), issue["title"][:1_000]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command += ["--body=-", "--", str(archive), issue["title"][:1_000]]
+    done = subprocess.run(command, input=body, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode:
         raise ActionError(done.stderr.strip().rpartition("\n")[2].removeprefix("askalike: "))
     rejected = read_rejected(archive, str(issue["number"]))
@@ -211,8 +215,9 @@ def suggested_ids(comment: str) -> list[str]:
 
 
 def escape(title: str) -> str:
-    """Return a title as plain text in Markdown, which mentions nobody."""
-    return MARKDOWN.sub(r"\\\1", " ".join(title.split())).replace("@", "@\u200b")
+    """Return a title as plain text in Markdown, in which GitHub links nothing and mentions nobody."""
+    text = COMMIT.sub(lambda match: ZERO_WIDTH.join(re.findall(".{1,6}", match[0])), " ".join(title.split()))
+    return MARKDOWN.sub(r"\\\1", AUTOLINK.sub(ZERO_WIDTH, text))
 
 
 def is_linkable(url: str | None) -> bool:

@@ -39,6 +39,16 @@ def test_search_says_why_a_hit_with_a_lower_score_comes_first(tmp_path):
             assert (last == "of nearly as similar questions, answered ones come first") == is_told
 
 
+def test_a_body_of_any_length_comes_by_standard_input(desk):
+    ask = "search", desk, "Please help", "--json", "-k", 1, "--body"
+    body = "My bicycle was stolen. " + "Thanks. " * 20_000
+    assert askalike(*ask, "-", input=body).stdout != askalike(*ask, "-", input="Hi").stdout
+    read, given = (
+        json.loads(done.stdout)["results"] for done in (askalike(*ask, "-", input=body), askalike(*ask, body))
+    )
+    assert [hit["id"] for hit in read] == [hit["id"] for hit in given]
+
+
 def test_search_as_json_has_the_service_s_shape(desk):
     answer = json.loads(askalike("search", desk, "book", "--json", "--tag", "renewal").stdout)
     assert set(answer) == {"results", "abstained", "ranker", "took_ms"}

@@ -199,8 +199,45 @@ def test_a_title_mentions_nobody_and_is_no_markup(hub: GitHubAndService, tmp_pat
     ]
     assert run(hub, tmp_path) == 0
     first, second = (line for line in hub.comments[0]["body"].splitlines() if line.startswith("- "))
-    assert first == "- @\u200bocto-org/all see\\](https://evil.example) \\<img src=x\\> \\#12 (90 % likely the same)"
+    shown = "@\u200bocto-org/all see\\](https:\u200b//evil.example) \\<img src=x\\> \\#\u200b12"
+    assert first == f"- {shown} (90 % likely the same)"
     assert second == "- Ends) early (90 % likely the same)"
+
+
+@pytest.mark.parametrize(
+    "linked",
+    [
+        "https://evil.example/a", "HTTP://evil.example", "ftp://evil.example", "www.evil.example", "WWW.evil.example",
+        "GH-12", "gh-12", "#12", "octo-org/desk#12", "@octo-org/all", "octo@0123456", "0123456",
+        "0123456789abcdef0123456789ABCDEF01234567", "ann@example.org", "mailto:ann@example.org",
+    ],
+)  # fmt: skip
+def test_github_links_nothing_in_a_title_without_an_address(linked: str) -> None:
+    line = suggest.format_line(result(f"See {linked} now", 0.9, None))
+    assert line.replace("\\", "").replace(suggest.ZERO_WIDTH, "") == f"- See {linked} now (90 % likely the same)"
+    assert not GITHUB_LINKS.search(line.replace("\\", ""))
+
+
+GITHUB_LINKS = re.compile(
+    r"(?:https?|ftp)://|\bwww\.|\bGH-\d|#\d|@[\w-]|\b[0-9a-f]{7,40}\b", re.IGNORECASE
+)  # GitHub's documentation: "Autolinked references and URLs"; GFM 6.9: autolinks (extension)
+
+
+def test_a_body_of_unclosed_comments_is_read_in_one_pass() -> None:
+    body = "<!--" * 200_000
+    assert issue_text.clean_body(f"{body} x", frozenset()) == f"{body} x"
+    assert issue_text.clean_body("a<!-- b\n --> c<!--d--><!-- <!-- --> e -->", frozenset()) == "a c e -->"
+    assert issue_text.find_template_lines([body] * 5) == set()
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_body_of_any_length_is_searched(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    workflow_run(hub, tmp_path, {})
+    long = event(title="My lost card on machine 9", body="借りた本を失くした。" * 16_000, number=42)
+    assert len(long["issue"]["body"].encode()) > 1 << 18
+    workflow_run(hub, tmp_path, long, THRESHOLD="0.01")
+    assert len(hub.comments) == 1
 
 
 def test_what_goes_wrong_is_one_line(hub: GitHubAndService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,13 +314,18 @@ def test_lines_of_templates_are_left_out() -> None:
     assert issue_text.find_template_lines(["### Version"] * 4) == set()
 
 
+MAX_ARGUMENT_BYTES = 131_072
+"""Linux refuses a command with a longer argument (E2BIG)."""
+
+
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command askalike within this process; in one of its own it is run by first_day/test_afternoon.py."""
 
-    def run_command(command: list[str], **_: Any) -> Finished:
+    def run_command(command: list[str], input: str = "", **_: Any) -> Finished:
         assert command[0] == "askalike"
-        return askalike(*command[1:])
+        assert all(len(word.encode()) < MAX_ARGUMENT_BYTES for word in command)
+        return askalike(*command[1:], input=input)
 
     monkeypatch.setattr(subprocess, "run", run_command)
     monkeypatch.setenv("ASKALIKE_RANKER", "bm25")

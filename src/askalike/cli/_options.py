@@ -1,5 +1,6 @@
 """Options that several commands share, and the functions that parse them."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,14 @@ def check_assignment(text: str) -> str:
 def value(name: str, help: str, shown: str | bool = True, parse: Callable[[str], Any] | None = None) -> Any:
     """Return an option. name: of its value in the help. shown: its default there. parse: see `checked`."""
     return Option(metavar=name, callback=checked(parse) if parse else None, help=help, show_default=shown)
+
+
+def _read_body(text: str) -> str:
+    """Return a body, which is standard input for `-`: an argument has at most 128 kB. Raises ValueError."""
+    try:
+        return sys.stdin.buffer.read().decode() if text == "-" else text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"standard input is not UTF-8 (byte {error.start})") from None
 
 
 def url(help: str, shown: str | bool = True) -> Any:
@@ -110,7 +119,9 @@ Depth = Annotated[int, Option("-k", min=1, help="Documents per query.")]
 RuleName = Literal["trec_eval", "semeval", "beir", "lei"]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is drawn at random.")]
 Port = Annotated[int, Option(min=0, max=65535, help="The port; 0 picks a free one.")]
-Body = Annotated[str, Option(help="The question's body.")]
+Body = Annotated[
+    str, value("TEXT", "The question's body; - reads it from standard input, for any length.", parse=_read_body)
+]
 Tags = Annotated[
     list[str] | None,
     Option("--tag", metavar="TAG", callback=checked(parse_tag), help="Only questions with this tag; may be repeated."),

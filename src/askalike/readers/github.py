@@ -10,6 +10,7 @@ from askalike.core.types import Answer, Link, LocatedRecord, Mark, Place, Questi
 from askalike.readers._json import read_json_values
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import as_object, list_objects, parse_optional_utc, require_text, to_text
+from askalike.text.clean import cut_between
 
 Item = Mapping[str, Any]
 """An issue or a discussion; `gh` and GraphQL name its fields in camelCase, the REST API in snake_case."""
@@ -17,18 +18,16 @@ PlacedItem = tuple[Place, Item | RejectedRow]
 
 REPOSITORY = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/(issues|discussions|pull)/(\d+)")
 DUPLICATE_COMMENT = re.compile(
-    r"(?:duplicate|dup|dupe)\s+of\s*:?\s*(?:(?P<url>https?://[^\s)>\]]+/(?:issues|discussions)/\d+)|"
+    r"(?:duplicate|dup|dupe)\s+of(?:\s*:)?\s*(?:(?P<url>https?://[^\s)>\]]+/(?:issues|discussions)/\d+)|"
     r"(?P<repository>[\w.-]+/[\w.-]+)?#(?P<number>\d+))",
     re.IGNORECASE,
 )
 SOLVED_REASONS = ("COMPLETED", "RESOLVED", "")
 """Reasons for closing: of an issue, of a discussion, and of an issue closed before reasons were recorded."""
 SOLVED_LABEL = re.compile(
-    r"(?:fixed|solved|resolved|released)[\s:_/-]*(?:in|on)?[\s:_/@-]*(v?\d[\w.+-]*)", re.IGNORECASE
+    r"(?:fixed|solved|resolved|released)(?:[\s:_/-]*(?:in|on))?[\s:_/@-]*(v?\d[\w.+-]*)", re.IGNORECASE
 )
 MAINTAINERS = ("OWNER", "MEMBER", "COLLABORATOR")
-HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-"""Instructions in issue templates, which pages do not show."""
 
 
 class GithubReader(FollowUpReader):
@@ -293,4 +292,5 @@ def _solved_in(item: Item) -> str | None:
 
 
 def _clean(body: Any) -> str:
-    return HTML_COMMENT.sub("", to_text(body)).strip()
+    """Return a text without comments: instructions in issue templates, which pages do not show."""
+    return cut_between(to_text(body), "<!--", "-->").strip()

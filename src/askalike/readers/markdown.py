@@ -13,18 +13,19 @@ from askalike.core.errors import InputError
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import parse_optional_date, split_cell
+from askalike.text.clean import cut_between
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)$")
 UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.IGNORECASE | re.DOTALL)
-ANCHOR = re.compile(r"\s*\{#([\w.:-]+)\}\s*$")
+SUMMARY = re.compile(r"</?summary>", re.IGNORECASE)
+DETAILS = re.compile(r"</?details[^<>]*>\s*")
+ANCHOR = re.compile(r"\{#([\w.:-]+)\}\Z")
 FRONT_LINE = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
 LIST_LINE = re.compile(r"\s*-[ \t]+(.*)$")
 MDX_LINE = re.compile(r"(?:import|export)\s")
-HTML_COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
 INLINE = re.compile(
-    r"!?\[([^\]]*)\]\([^)]*\)|<[^>]*>|[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)"
+    r"!?\[([^\[\]]*)\]\([^()]*\)|<[^<>]*>|[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)"
 )
 QUESTION_WORDS = re.compile(
     r"(?:how|what|why|where|when|which|who|can|could|do|does|is|are|should|may|will|would|am|did|has|have)\b",
@@ -167,7 +168,7 @@ def _read_headings(lines: Sequence[str], front: Mapping[str, str]) -> list[_Head
         elif fence:
             continue
         elif match := HEADING.match(line):
-            starts.append((len(match[1]), n, match[2], n + 1))
+            starts.append((len(match[1]), n, _without_closing_signs(match[2]), n + 1))
         elif (match := UNDERLINE.match(line)) and n and marked[n - 1].strip() and not _is_block(marked[n - 1]):
             starts.append((1 if match[1][0] == "=" else 2, n - 1, marked[n - 1], n + 1))
     seen: dict[str, int] = {}
@@ -186,8 +187,19 @@ def _read_headings(lines: Sequence[str], front: Mapping[str, str]) -> list[_Head
 
 def _mark_summaries(lines: Sequence[str]) -> list[str]:
     """Return the lines with the summary of `<details>` as a heading of the lowest level."""
-    marked = [SUMMARY.sub(lambda match: f"###### {' '.join(match[1].split())}", line) for line in lines]
-    return [re.sub(r"</?details[^>]*>\s*", "", line) for line in marked]
+    lower = (SUMMARY.sub(lambda match: match[0].lower(), line) for line in lines)
+    marked = (
+        cut_between(line, "<summary>", "</summary>", lambda title: f"###### {' '.join(title.split())}")
+        for line in lower
+    )
+    return [DETAILS.sub("", line) for line in marked]
+
+
+def _without_closing_signs(title: str) -> str:
+    """Return a heading without the signs that may close it: `Title ##`."""
+    title = title.rstrip(" \t")
+    text = title.rstrip("#")
+    return text.rstrip(" \t") if text.endswith((" ", "\t")) else title
 
 
 def _is_block(line: str) -> bool:
@@ -196,8 +208,9 @@ def _is_block(line: str) -> bool:
 
 def _plain_title(title: str) -> tuple[str, str]:
     """Return a heading without markup, and the anchor that it names, `{#anchor}`; empty without one."""
+    title = title.rstrip()
     anchor = ANCHOR.search(title)
-    text = INLINE.sub(lambda match: match[1] or "", ANCHOR.sub("", title))
+    text = INLINE.sub(lambda match: match[1] or "", title[: anchor.start()] if anchor else title)
     return " ".join(text.split()), anchor[1] if anchor else ""
 
 
@@ -209,4 +222,4 @@ def _slug(title: str) -> str:
 def _plain_body(lines: Sequence[str]) -> str:
     """Return a section's Markdown without comments, and without the imports and exports of MDX."""
     kept = [line for line in lines if not MDX_LINE.match(line)]
-    return HTML_COMMENT.sub("", "\n".join(kept)).strip()
+    return cut_between(cut_between("\n".join(kept), "<!--", "-->"), "{/*", "*/}").strip()

@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -35,7 +35,7 @@ _LOOKS_LIKE_HTML = re.compile(
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
-_PRE_BLOCK = re.compile(r"<pre(?=[\s>])[^<>]*>(.*?)</pre\s*>", re.I | re.DOTALL)
+_PRE_START, _PRE_END = re.compile(r"<pre(?=[\s>])[^<>]*>", re.I), re.compile(r"</pre\s*>", re.I)
 _ANCHOR = re.compile(r"<a(\s[^<>]*)>(?:(?!</?a\b).)*</a\s*>", re.I | re.DOTALL)
 _CODE_TAG = re.compile(r"</?[a-z][^<>]*>", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
@@ -88,13 +88,22 @@ def readable_blocks(text: str, markup: Markup) -> list[TextBlock]:
     if markup == "text":
         return [TextBlock(readable_text(text, markup), False)]
     blocks = []
-    for number, part in enumerate(_PRE_BLOCK.split(text)):
-        is_code = number % 2 == 1
+    for part, is_code in _split_at_code(text):
         content = _CODE_TAG.sub("", part) if is_code else readable_text(part, markup)
         content = html.unescape(content).strip("\n") if is_code else content
         if content.strip():
             blocks.append(TextBlock(content, is_code))
     return blocks
+
+
+def _split_at_code(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of HTML, each with whether it is the content of a `<pre>`; one without an end is none."""
+    at = 0
+    while (start := _PRE_START.search(text, at)) and (end := _PRE_END.search(text, start.end())):
+        yield text[at : start.start()], False
+        yield text[start.end() : end.start()], True
+        at = end.end()
+    yield text[at:], False
 
 
 @lru_cache(MAX_CACHED_TEXTS)
@@ -178,6 +187,21 @@ def _count_non_starters(character: str) -> tuple[int, bool]:
 
 def _collapse_lines(text: str) -> str:
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
+
+
+def cut_between(text: str, opening: str, closing: str, replace: Callable[[str], str] = lambda inner: "") -> str:
+    """Return the text without what is between the signs, and without these; an opening one without an end stays.
+
+    A pattern such as `<!--.*?-->` would look for an end after each beginning, which takes the square of the time.
+    """
+    kept: list[str] = []
+    at = 0
+    while (start := text.find(opening, at)) >= 0:
+        if (end := text.find(closing, start + len(opening))) < 0:
+            break
+        kept += text[at:start], replace(text[start + len(opening) : end])
+        at = end + len(closing)
+    return "".join((*kept, text[at:]))
 
 
 def collapse_spaces(text: str) -> str:

@@ -31,7 +31,7 @@ DEFAULT_TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 1 << 20
 MIN_SHARED = 0.6
 """Minimum share of a sentence's content words that the cited text must contain."""
-CITATION = re.compile(r"\s*\[([^\[\]\n]{1,300})\]")
+CITATION = re.compile(r"(?<!\s)\s*\[([^\[\]\n]{1,300})\]")
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|aber|weil|damit|mais|pero)\b")
 MAX_SOURCE_CHARACTERS = 4_000
