@@ -76,7 +76,8 @@ def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkey
     expected = rank_texts(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert rank_texts(load()) == rank_texts(load()) == expected
-    (file,) = (tmp_path / "askalike").iterdir()
+    (folder,) = (tmp_path / "askalike").iterdir()
+    file = folder / "nextmove.npy"
     whole = file.read_bytes()
     file.write_bytes(whole[:-40_000] + bytes([whole[-40_000] ^ 1]) + whole[-39_999:])
     assert rank_texts(load()) == expected
@@ -84,5 +85,6 @@ def test_the_unpacked_model_says_what_the_packed_one_says(tmp_path: Path, monkey
     file.chmod(0o666)
     assert rank_texts(load()) == expected
     assert not file.stat().st_mode & 0o022, "one that others could have written is replaced"
+    assert rank_texts(load()) == expected
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert rank_texts(load()) == expected

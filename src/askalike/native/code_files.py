@@ -10,10 +10,12 @@ import secrets
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 DIGEST_BYTES = 32
+INTACT_SUFFIX = ".intact"
 ROOT = 0
 
 
@@ -36,14 +38,27 @@ class CodeFolder(NamedTuple):
 
     def read(self, name: str) -> bytes | None:
         """Return the code in a file; None if it is missing, damaged, or somebody else could have written it."""
-        with suppress(OSError), self._opened() as folder:
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-            with open(descriptor, "rb") as file:
-                if not self._is_trusted(os.fstat(descriptor), stat.S_ISREG):
-                    return None
-                content = file.read()
+        with suppress(OSError), self._opened_file(name) as file:
+            content = file.read()
             if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
                 return content[DIGEST_BYTES:]
+        return None
+
+    def map(self, name: str) -> memoryview | None:
+        """Return the content of a large file, mapped into memory; None as `read`.
+
+        Its checksum is compared once, and again after any change of the file: another file says which one was intact.
+        """
+        with suppress(OSError, ValueError), self._opened_file(name) as file:
+            found = os.fstat(file.fileno())
+            identity = f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_ctime_ns}".encode()
+            mapped = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+            content = mapped[DIGEST_BYTES:]
+            if self.read(f"{name}{INTACT_SUFFIX}") == identity:
+                return content
+            if hashlib.sha256(content).digest() == mapped[:DIGEST_BYTES]:
+                self.write(f"{name}{INTACT_SUFFIX}", identity)
+                return content
         return None
 
     def write(self, name: str, code: bytes) -> bool:
@@ -62,6 +77,16 @@ class CodeFolder(NamedTuple):
                         os.unlink(partial, dir_fd=folder)
                 return True
         return False
+
+    @contextmanager
+    def _opened_file(self, name: str) -> Iterator[BinaryIO]:
+        """Yield an open file. Raises OSError if it is missing, or somebody else could have written it."""
+        with self._opened() as folder:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+            with open(descriptor, "rb") as file:
+                if not self._is_trusted(os.fstat(descriptor), stat.S_ISREG):
+                    raise PermissionError(f"{self.path / name}: others can write it")
+                yield file
 
     @contextmanager
     def _opened(self) -> Iterator[int]:

@@ -37,7 +37,8 @@ _KANA = "[\u3041-\u30ff\uff66-\uff9d]"
 _HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 _MAX_CHARACTERS = 1000
 """Maximum number of characters examined, which suffices for any question."""
-_LABELS = "classes"
+_LABELS, _SUFFIX = "classes", ".npy"
+_MAX_HEAD_BYTES = 1 << 12
 _ARRAYS = ("ptc", "pc", "nextmove", "row", "output")
 """The arrays of the model, by their names in py3langid's `load_model`."""
 _ALPHABETS: Final = (
@@ -168,38 +169,48 @@ def _load_identifier() -> "LanguageIdentifier":
 
     packed = MODEL_DIR / MODEL_FILE
     stat = packed.stat()
-    name = f"py3langid-{stat.st_size}-{stat.st_mtime_ns}.npz"
     try:
-        folder = CodeFolder.own(user_cache())
+        folder = CodeFolder.own(user_cache() / f"languages-{stat.st_size}-{stat.st_mtime_ns}")
     except RuntimeError:  # no home
         return _open(_unpack(packed))
-    content = folder.read(name)
-    if content is None:
-        content = _unpack(packed)
-        folder.write(name, content)
-    return _open(content)
+    mapped = {name: folder.map(f"{name}{_SUFFIX}") for name in (*_ARRAYS, _LABELS)}
+    contents = {name: content for name, content in mapped.items() if content is not None}
+    if len(contents) < len(mapped):
+        contents = _unpack(packed)
+        for name, content in contents.items():
+            folder.write(f"{name}{_SUFFIX}", bytes(content))
+    return _open(contents)
 
 
-def _unpack(packed: Path) -> bytes:
-    """Return the arrays of py3langid's model and its labels as a file of arrays, which is not compressed."""
+def _unpack(packed: Path) -> dict[str, memoryview]:
+    """Return the arrays of py3langid's model and its labels, by name, in NumPy's format."""
     from py3langid.modelio import load_model
 
     ptc, pc, labels, nextmove, row, output = load_model(packed)
-    values = (ptc, pc, nextmove, row, np.array(output, np.int32))
-    arrays = {name: np.asarray(value) for name, value in zip(_ARRAYS, values, strict=True)}
-    file = BytesIO()
-    np.savez(file, allow_pickle=False, **arrays, **{_LABELS: np.array(labels)})
-    return file.getvalue()
+    contents = {}
+    values = (ptc, pc, nextmove, row, np.array(output, np.int32), np.array(labels))
+    for name, value in zip((*_ARRAYS, _LABELS), values, strict=True):
+        file = BytesIO()
+        np.save(file, np.ascontiguousarray(value), allow_pickle=False)
+        contents[name] = file.getbuffer()
+    return contents
 
 
-def _open(content: bytes) -> "LanguageIdentifier":
+def _open(contents: Mapping[str, memoryview]) -> "LanguageIdentifier":
     from py3langid.langid import LanguageIdentifier
 
-    with np.load(BytesIO(content), allow_pickle=False) as file:
-        arrays: Mapping[str, NDArray[Any]] = dict(file)
+    arrays = {name: _read_array(content) for name, content in contents.items()}
     moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are Python numbers
     rows, labels = arrays["row"].tolist(), arrays[_LABELS].tolist()
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)
+
+
+def _read_array(content: memoryview) -> NDArray[Any]:
+    """Return the array in a file of NumPy's format, without a copy."""
+    head = BytesIO(content[:_MAX_HEAD_BYTES])
+    np.lib.format.read_magic(head)
+    shape, _, number_type = np.lib.format.read_array_header_1_0(head)
+    return np.frombuffer(content, number_type, offset=head.tell()).reshape(shape)
 
 
 def word_language(word: str, language: str) -> str | None:
