@@ -6,6 +6,7 @@ askalike.search, since experiments, calibration and moderation, on layers below 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from askalike.rankers._searcher import (
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
+from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
@@ -108,6 +110,7 @@ def first_hits(
     titles: see `find_titles`; empty if none are looked up. A question that overtakes others gets a score just above
     theirs. adds: whether those that are not ranked are added, if they are allowed.
     """
+    titles = _keep_equal_titles(searcher, ranked, titles) if titles else titles
     if titles and adds:
         ranked = _add_documents(searcher, ranked, titles, allowed)
     scores = list(ranked.scores)
@@ -122,6 +125,20 @@ def first_hits(
         return ranked
     places = [orders.get(row, np.arange(min(k, len(own)))) for row, own in enumerate(ranked.docids)]
     return replace(ranked, scores=scores).select(places)
+
+
+def _keep_equal_titles(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]]
+) -> Mapping[int, Sequence[int]]:
+    """Return those of the questions that have the query's title, or have it as a rephrasing, and are not first anyway.
+
+    Indexes know only a key of each title, which another one may have.
+    """
+    moved = {row: own for row, own in titles.items() if {*own} != {*ranked.docids[row][: len(own)].tolist()}}
+    questions = searcher.view.questions_by_docid(chain.from_iterable(moved.values())) if moved else {}
+    known = {n: {*map(fold_title, (own.title, *own.rephrasings))} for n, own in questions.items()}
+    wanted = {row: fold_title(ranked.queries[row].query.title) for row in moved}
+    return {row: [n for n in own if wanted[row] in known.get(n, ())] for row, own in moved.items()}
 
 
 def _add_documents(

@@ -8,7 +8,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Annotated, Any, Final, Literal, Protocol, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import FoundTitles, find_distinct
 from askalike.store import View
-from askalike.text.words import fold_title, title_key
+from askalike.text.words import title_key
 
 TITLE_FACTOR = 0.1
 """Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
@@ -245,27 +244,12 @@ class Searcher(ABC):
         """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
 
         A query with a body has none. The result is a function that returns them: a cluster finds them together with
-        the next search. Indexes know only keys of titles, so the titles of what they find are compared.
+        the next search.
         """
         if self.titles is None:
             return dict
         keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
-        found = self.titles.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
-        return lambda: self._keep_equal_titles(queries, found())
-
-    def _keep_equal_titles(
-        self, queries: Sequence[ResolvedQuery], found: Mapping[int, Sequence[int]]
-    ) -> Mapping[int, Sequence[int]]:
-        """Return those of the questions found for each query that have its title, or have it as a rephrasing."""
-        questions = self.view.questions_by_docid(chain.from_iterable(found.values())) if found else {}
-        titles = {
-            docid: {*map(fold_title, (question.title, *question.rephrasings))} for docid, question in questions.items()
-        }
-        equal = {
-            row: [docid for docid in docids if fold_title(queries[row].query.title) in titles.get(docid, ())]
-            for row, docids in found.items()
-        }
-        return {row: docids for row, docids in equal.items() if docids}
+        return self.titles.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
 
     @abstractmethod
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
