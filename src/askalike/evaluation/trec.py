@@ -23,13 +23,13 @@ from pydantic_core import to_json
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
+from askalike.core.packed import BZIP2_MAGIC, open_unpacked
 from askalike.core.types import Columns, Qrels, Run
 from askalike.core.values import format_count
 
 MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
 """The sizes of numbers that `repr` writes without an exponent."""
 _BOM = b"\xef\xbb\xbf"
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +200,10 @@ def _describe_columns(line_format: _LineFormat) -> str:
 def _read_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Yield number and fields of each line that is not blank."""
     try:
-        with path.open("rb") as raw:
-            zipped = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-            with gzip.open(raw) if zipped else raw as file:
-                for number, line in enumerate(file, 1):
-                    if fields := (line.removeprefix(_BOM) if number == 1 else line).split():
-                        yield number, fields
+        with path.open("rb") as raw, open_unpacked(raw, path, raw.peek(len(BZIP2_MAGIC))) as file:
+            for number, line in enumerate(file, 1):
+                if fields := (line.removeprefix(_BOM) if number == 1 else line).split():
+                    yield number, fields
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from askalike.core.errors import InputError
+from askalike.core.packed import check_unpacked
 from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import PlacedRow, Row, read_json_items, read_json_lines, refuse_document
 from askalike.readers._source import SourceFiles, refuse_damage, reject
@@ -19,9 +20,6 @@ from askalike.text.clean import replace_forbidden
 
 WORKBOOK = "an Excel workbook"
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
-MAX_UNPACKED_BYTES = 100 << 20
-MAX_UNPACKED_RATIO = 100
-"""A workbook that unpacks to more than both is refused: it would fill the memory."""
 CellRow = tuple[int, list[str]]
 """A row's number, from 1, and the texts of its cells."""
 PlacedFields = tuple[Place, list[str] | RejectedRow]
@@ -258,8 +256,6 @@ def _to_texts(cells: Sequence[Any]) -> list[str]:
 
 
 def _refuse_bomb(path: Path, stream: IO[bytes]) -> None:
-    """Raise InputError for a workbook whose unpacked size would be too large, BadZipFile if it is not a ZIP archive."""
+    """Raise InputError for a workbook that would fill the memory, BadZipFile if it is not a ZIP archive."""
     with zipfile.ZipFile(stream) as packed:
-        size = sum(member.file_size for member in packed.infolist())
-    if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * path.stat().st_size:
-        raise InputError(f"{path}: would unpack to {size >> 20} MB, more than 100 times its size; refused")
+        check_unpacked(path, sum(member.file_size for member in packed.infolist()), path.stat().st_size)

@@ -8,11 +8,9 @@ from pathlib import Path, PureWindowsPath
 import py7zr
 
 from askalike.core.errors import InputError
-from askalike.core.values import format_count
+from askalike.core.packed import check_unpacked
 from askalike.readers._source import SourceFiles
 
-MAX_COMPRESSION_RATIO = 100
-ALWAYS_ALLOWED_BYTES = 100_000_000
 MAX_QUEUED_PIECES = 16
 
 Piece = tuple[str, bytes]
@@ -21,8 +19,8 @@ Piece = tuple[str, bytes]
 def read_pieces(source: SourceFiles, path: Path, wanted: Collection[str]) -> Iterator[Piece]:
     """Yield the bytes of the wanted members in the archive's order, each piece with the member's lower-case base name.
 
-    Raises InputError for an archive that is damaged, has links or members outside its folder, or would unpack to more
-    than 100 times its size (and more than 100 MB).
+    Raises InputError for an archive that is damaged, has links or members outside its folder, or would unpack to too
+    much; see `check_unpacked`.
     """
     with source.open(path, unpack=False) as raw:
         try:
@@ -42,20 +40,18 @@ def _check_members(path: Path, listed: list[py7zr.FileInfo]) -> None:
             raise InputError(f"{name} lies outside the archive's folder; the archive is refused")
         if not (member.is_file or member.is_directory):
             raise InputError(f"{name} is a link or device; the archive is refused")
-    unpacked = sum(member.uncompressed for member in listed)
-    if unpacked > max(ALWAYS_ALLOWED_BYTES, path.stat().st_size * MAX_COMPRESSION_RATIO):
-        raise InputError(
-            f"{path}: would unpack to {format_count(unpacked, 'byte')}, over {MAX_COMPRESSION_RATIO} times its "
-            "size; refused. If you trust it, unpack it yourself and import the folder"
-        )
+    check_unpacked(path, sum(member.uncompressed for member in listed), path.stat().st_size)
 
 
 def _stream_members(path: Path, archive: py7zr.SevenZipFile, names: list[str]) -> Iterator[Piece]:
     pipe = _Pipe()
     thread = threading.Thread(target=_unpack_members, args=(archive, names, pipe), daemon=True)
     thread.start()
+    unpacked = 0
     try:
         while (piece := pipe.queue.get()) is not None:
+            unpacked += len(piece[1])  # which may be more than it lists
+            check_unpacked(path, unpacked, path.stat().st_size)
             yield piece
     finally:
         pipe.abandon()

@@ -49,20 +49,20 @@ class SiteClient:
         """The site's host, with its port if it is not the default one."""
         return urlsplit(self.address).netloc
 
-    def get(self, path: str, version: str | None = None) -> Any:
+    def get(self, path: str, version: str | None = None, max_bytes: int = MAX_RESPONSE_BYTES) -> Any:
         """Return the value at a path of the site, None if it does not exist (404).
 
         version: changes whenever the response may change; a cached response with the same version is reused. Raises
-        InputError.
+        InputError, also for a response of more than `max_bytes`.
         """
         if version is None:
-            return self._fetch(path)
+            return self._fetch(path, max_bytes)
         name = hashlib.blake2b(f"{self.address}{path}\n{version}".encode(), digest_size=16).hexdigest()
         stored = self._folder / name[:2] / f"{name}.json"
         try:
             return json.loads(stored.read_bytes())
         except (OSError, ValueError, RecursionError):
-            value = self._fetch(path)
+            value = self._fetch(path, max_bytes)
         if value is not None:
             try:
                 stored.parent.mkdir(parents=True, exist_ok=True)
@@ -72,13 +72,13 @@ class SiteClient:
                 raise InputError(f"{self._folder}: cannot be written ({error.strerror}); {advice}") from None
         return value
 
-    def _fetch(self, path: str) -> Any:
+    def _fetch(self, path: str, max_bytes: int) -> Any:
         problem, wait = "", self._pause
         for n in range(1, MAX_TRIES + 1):
             self._sleep(wait)
             wait = min(2.0**n, MAX_WAIT_SECONDS)
             try:
-                return self._fetch_once(path)
+                return self._fetch_once(path, max_bytes)
             except urllib.error.HTTPError as error:
                 if error.code == 404:
                     return None
@@ -96,11 +96,11 @@ class SiteClient:
             f"{self.address}{path}: {problem}; fetched responses are kept; a repeated import resumes there"
         )
 
-    def _fetch_once(self, path: str) -> Any:
+    def _fetch_once(self, path: str, max_bytes: int) -> Any:
         """Return the value at a path. Raises OSError, HTTPException, or ValueError with the reason if it is invalid."""
         headers = {"Accept": self._accept, "User-Agent": "askalike"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)
-        content = fetch(request, self._timeout, MAX_RESPONSE_BYTES)
+        content = fetch(request, self._timeout, max_bytes)
         try:
             return self._parse(content)
         except (ValueError, LookupError, RecursionError):

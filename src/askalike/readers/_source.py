@@ -1,7 +1,5 @@
 """Files as readers see them, from bytes to records: decompression, byte counts, notes, rejected rows."""
 
-import bz2
-import gzip
 import io
 import json
 import zlib
@@ -16,6 +14,7 @@ from pydantic import Field
 
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import AskalikeError, InputError
+from askalike.core.packed import open_unpacked
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
 from askalike.readers._decoding import CHUNK_SIZE, decode_chunks, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
@@ -87,13 +86,13 @@ class SourceFiles:
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
         """Open a file as bytes; with `unpack` it is text, and is decompressed if its content is gzip or bzip2.
 
-        Raises InputError.
+        Raises InputError, also while it is read, if too much is in it.
         """
         try:
             raw: Any = io.BufferedReader(_CountingFile(path, self._count_bytes), CHUNK_SIZE)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file") from None
-        with raw, _open_decompressed(raw) if unpack else raw as stream:
+        with raw, open_unpacked(raw, path, _peek(raw)) if unpack else raw as stream:
             if unpack:
                 refuse_binary(path, _peek(stream))
             yield stream
@@ -215,13 +214,6 @@ def _list_folder(folder: Path, patterns: Iterable[str]) -> list[Path]:
     archives = {database.parent for database in folder.rglob(DATABASE_FILE)} - {folder}
     found = {file for pattern in patterns for file in folder.rglob(pattern)}
     return sorted(file for file in found if archives.isdisjoint(file.parents))
-
-
-def _open_decompressed(raw: Any) -> Any:
-    head = _peek(raw)
-    if head.startswith(b"\x1f\x8b"):
-        return gzip.open(raw)
-    return bz2.open(raw) if head.startswith(b"BZh") else raw
 
 
 def _peek(stream: Any) -> bytes:

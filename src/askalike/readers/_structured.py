@@ -9,6 +9,8 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from askalike.text.clean import is_deep
+
 Item = Mapping[str, Any]
 """An item: property → a text, an item, or a list of these. Its type is `@type`, its id `@id`."""
 
@@ -25,6 +27,8 @@ MARKUP_PROPERTIES = ("text", "articleBody")
 """Properties whose value keeps its markup; others are plain text."""
 MAX_NODES = 200_000
 """Elements of one page that are read; more are not a page of questions."""
+MAX_STEPS = 100_000_000
+"""Of parsing a page, see `is_deep`: a second."""
 MAX_DEPTH = 50
 """The number of items or values inside each other that are read; deeper ones are no question's."""
 
@@ -45,7 +49,10 @@ class StructuredPage:
 
 def read_page(content: str | bytes) -> StructuredPage:
     """Return the structured data of an HTML page. Raises UnicodeDecodeError or LookupError for its encoding."""
-    tree = LexborHTMLParser(content if isinstance(content, str) else decode(content))
+    text = content if isinstance(content, str) else decode(content)
+    if is_deep(text, MAX_STEPS):
+        return StructuredPage([], None, None, None, ["the page has too many elements inside each other"])
+    tree = LexborHTMLParser(text)
     address = _attribute(tree, 'link[rel="canonical"]', "href") or _attribute(
         tree, 'meta[property="og:url"]', "content"
     )

@@ -1,7 +1,7 @@
 """Reads questions and answers from web pages with structured data (schema.org), saved or named by a sitemap."""
 
 import re
-import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from html import unescape
@@ -15,9 +15,10 @@ from pydantic import Field
 
 from askalike.core.errors import InputError
 from askalike.core.files import user_cache
+from askalike.core.packed import GZIP_MAGIC, unpack_gzip
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
 from askalike.core.values import hash_texts, parse_language
-from askalike.readers._site import MAX_RESPONSE_BYTES, SiteClient, read_address
+from askalike.readers._site import SiteClient, read_address
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, reject
 from askalike.readers._structured import Item, StructuredPage, decode, has_type, read_page, text_of, values, walk
 from askalike.readers._values import parse_optional_date
@@ -26,7 +27,14 @@ from askalike.text.clean import collapse_spaces, guess_markup, plain_text
 QUESTION_TYPES = ("Question", "DiscussionForumPosting")
 ANSWER_PROPERTIES = ("acceptedAnswer", "suggestedAnswer", "comment")
 NO_QUESTIONS = "pages without a FAQPage, QAPage or DiscussionForumPosting left out"
-MAX_SITEMAPS = 1_000
+MAX_SITEMAPS, MAX_ADDRESSES = 1_000, 500_000
+"""Of one import."""
+MAX_SITEMAP_BYTES, MAX_SITEMAP_ADDRESSES = 50 << 20, 50_000
+"""Of one sitemap, as sitemaps.org says."""
+MAX_SITEMAP_ELEMENTS, MAX_SITEMAP_DEPTH = 1_000_000, 16
+MAX_PAGE_BYTES, MAX_SAVED_BYTES = 8 << 20, 64 << 20
+"""Of a page; a saved one may have its pictures in it."""
+SLICE_LENGTH = 1 << 16
 
 
 class FaqPagesReader(FollowUpReader):
@@ -104,7 +112,7 @@ class FaqPagesReader(FollowUpReader):
             source.facts["name"] = client.host
             for path, changed in _read_sitemap(client, address[len(client.address) :] or "/", source):
                 if (self.pages or "") in path:
-                    content = client.get(path, changed)
+                    content = client.get(path, changed, MAX_PAGE_BYTES)
                     source.note("pages that are not there any more", content is None)
                     if content is not None:
                         yield Place(client.address + path), content, client.address + path
@@ -203,53 +211,79 @@ class _PageParser:
 
 def _saved_pages(files: Iterable[Path], source: SourceFiles) -> Iterator[tuple[Place, bytes, str | None]]:
     for file in files:
-        yield Place(str(file)), b"".join(source.read_bytes(file)), None
+        content = bytearray()
+        for chunk in source.read_bytes(file):
+            content += chunk
+            if len(content) > MAX_SAVED_BYTES:
+                raise InputError(f"{file}: is over {MAX_SAVED_BYTES >> 20} MB; no page is, remove it")
+        yield Place(str(file)), bytes(content), None
 
 
 def _read_sitemap(client: SiteClient, path: str, source: SourceFiles) -> Iterator[tuple[str, str | None]]:
     """Yield the paths of the pages in a sitemap and in those that it names, each with its date of change."""
-    waiting: list[tuple[str, str | None]] = [(path, None)]
-    n_sitemaps = 0
+    waiting: deque[tuple[str, str | None]] = deque([(path, None)])
+    n_sitemaps = n_addresses = 0
     while waiting:
-        path, changed = waiting.pop(0)
+        path, changed = waiting.popleft()
         if not path.partition("?")[0].endswith((".xml", ".xml.gz")):
             yield path, changed
             continue
         n_sitemaps += 1
-        text = client.get(path)
+        text = client.get(path, max_bytes=MAX_SITEMAP_BYTES)
         if text is None or n_sitemaps > MAX_SITEMAPS:
             raise InputError(f"{client.address}{path}: {'not there' if text is None else 'too many sitemaps'}")
         for address, date in _parse_sitemap(text, client.address + path):
             if not address.startswith(client.address + "/"):
                 source.note("addresses of other sites in a sitemap left out")
+            elif n_addresses >= MAX_ADDRESSES:
+                source.note(f"addresses after the first {MAX_ADDRESSES:,} left out")
             else:
+                n_addresses += 1
                 waiting.append((address[len(client.address) :], date))
 
 
 def _decode_response(content: bytes) -> str:
     """Return the text of a page or a sitemap, which may be a gzip file. Raises ValueError or LookupError."""
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, MAX_RESPONSE_BYTES)
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-    return decode(content)
+    return decode(unpack_gzip(content, MAX_SITEMAP_BYTES) if content.startswith(GZIP_MAGIC) else content)
 
 
 def _parse_sitemap(text: str, address: str) -> list[tuple[str, str | None]]:
     """Return the addresses in a sitemap (sitemaps.org) with their dates. Raises InputError."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError(f"{address}: a sitemap with a document type; expected one of sitemaps.org")
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise InputError(f"{address}: is not a sitemap ({error}); expected XML of sitemaps.org") from None
     found = []
-    for entry in root:
-        fields = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in entry}
-        if fields.get("loc"):
-            found.append((fields["loc"], fields.get("lastmod") or None))
+    try:
+        for entry in _read_entries(text):
+            fields = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in entry}
+            if fields.get("loc"):
+                found.append((fields["loc"], fields.get("lastmod") or None))
+            if len(found) > MAX_SITEMAP_ADDRESSES:
+                raise ValueError(f"it has over {MAX_SITEMAP_ADDRESSES:,} addresses")
+    except (ElementTree.ParseError, ValueError) as error:
+        raise InputError(f"{address}: is not a sitemap ({error}); expected XML of sitemaps.org") from None
     return found
+
+
+def _read_entries(text: str) -> Iterator[ElementTree.Element]:
+    """Yield the elements inside the outermost one, each of which is then forgotten. Raises ParseError, ValueError."""
+    parser: Any = ElementTree.XMLPullParser(("start", "end"))
+    opened: list[ElementTree.Element] = []
+    n_elements = 0
+    for start in range(0, len(text), SLICE_LENGTH):
+        parser.feed(text[start : start + SLICE_LENGTH])
+        for event, element in parser.read_events():
+            if event == "start":
+                opened.append(element)
+                n_elements += 1
+                if len(opened) > MAX_SITEMAP_DEPTH or n_elements > MAX_SITEMAP_ELEMENTS:
+                    levels = f"{MAX_SITEMAP_DEPTH} levels or {MAX_SITEMAP_ELEMENTS:,} elements"
+                    raise ValueError(f"it has over {levels}")
+                continue
+            opened.pop()
+            if len(opened) == 1:
+                yield element
+                opened[0].clear()
+    parser.close()
 
 
 def _title(item: Item) -> str:

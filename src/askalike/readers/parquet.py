@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import SettingsError
+from askalike.core.packed import check_unpacked
 from askalike.core.types import LocatedRecord, Place
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import Table
@@ -59,6 +60,8 @@ def _open_file(source: SourceFiles, path: Path) -> Iterator[Any]:
     except ModuleNotFoundError:
         raise SettingsError("pyarrow is not installed: pip install 'askalike[parquet]'") from None
     with source.open(path, unpack=False) as raw, refuse_damage(path, "a Parquet file"), ParquetFile(raw) as file:
+        groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+        check_unpacked(path, sum(group.total_byte_size for group in groups), path.stat().st_size)
         yield file
 
 

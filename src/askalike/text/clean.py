@@ -39,6 +39,14 @@ _PRE_START, _PRE_END = re.compile(r"<pre(?=[\s>])[^<>]*>", re.I), re.compile(r"<
 _ANCHOR = re.compile(r"<a(\s[^<>]*)>(?:(?!</?a\b).)*</a\s*>", re.I | re.DOTALL)
 _CODE_TAG = re.compile(r"</?[a-z][^<>]*>", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
+_TAG = re.compile(r"<(?:!--|(/?)([a-z][a-z0-9-]*)(?=[\s/>])[^<>]*?(/?)>)")
+_RAW_ELEMENTS = frozenset(("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"))
+_NEVER_EMPTY = frozenset((*_BLOCKS.split("|"), "h1", "h2", "h3", "h4", "h5", "h6", "pre"))
+"""Elements that `/>` does not end, as it does those of drawings and formulas."""
+_SHALLOW_ELEMENTS = frozenset((
+    "area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "p",
+    "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+))  # fmt: skip
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
@@ -140,6 +148,25 @@ def _strip_tags(text: str, code: CodeRule) -> str:
     tree = LexborHTMLParser(text)
     tree.strip_tags(["script", "style", "code"] if code == "drop" else ["script", "style"], recursive=True)
     return tree.text()
+
+
+def is_deep(text: str, max_steps: int) -> bool:
+    """Return whether the elements of HTML have more open ones around them, all added up: a parser looks through these.
+
+    Elements that are empty or need no end do not count, nor does what scripts and comments hold.
+    """
+    steps = depth = at = 0
+    lower = text.lower()
+    while steps <= max_steps and at >= 0 and (match := _TAG.search(lower, at)):
+        name, at = match[2], match.end()
+        if not name:
+            at = lower.find("-->", at)
+        elif name in _RAW_ELEMENTS and not match[1]:
+            at = lower.find(f"</{name}", at)
+        elif name not in _SHALLOW_ELEMENTS and (not match[3] or name in _NEVER_EMPTY):
+            depth = max(0, depth - 1) if match[1] else depth + 1
+        steps += depth
+    return steps > max_steps
 
 
 def looks_like_html(text: str) -> bool:
