@@ -304,6 +304,8 @@ class SlackServer(SocketServer):
                 "ok": True,
                 "messages": [m for m in self.messages if m.get("thread_ts", m["ts"]) == first["ts"]],
             }
+        if name in ("chat.postMessage", "chat.update"):
+            assert fields["parse"] == "none"
         if name == "chat.postMessage":
             message = self._add(BOT, fields["text"], fields["thread_ts"], bot_id="B1")
             return 200, {"ok": True, "ts": message["ts"]}

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from shutil import copytree
@@ -22,6 +22,7 @@ from askalike.integrations.bots import chat_class
 from askalike.integrations.bots.answered import AnsweredThreads, GivenAnswer
 from askalike.integrations.bots.bot import Bot, BotSettings, format_answer, run_bot, state_path
 from askalike.integrations.bots.chat import ChatError, Lookups, RefusedBotError
+from askalike.integrations.bots.discord import _heartbeat_s
 from askalike.integrations.bots.web import ApiClient, check_address
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
@@ -40,8 +41,9 @@ from chat_servers import (
     SocketServer,
     ZulipServer,
 )
+from http_servers import LocalServer, QuietHandler
 from preloaded import PreloadedProcess
-from waiting import wait_for
+from waiting import PATIENCE_S, wait_for
 
 LOST_CARD = "Hello all! I have lost my library card. What should I do?"
 LATE_BOOK = "My book is late. How much is the fine for a late book?"
@@ -418,6 +420,48 @@ def test_a_channel_is_asked_for_again_after_an_hour(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(time, "monotonic", lambda: later)
     assert channels["a"]["name"] == "a"
     assert asked == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("interval", [float("nan"), float("inf"), 0, -1, 1e-9, 1e12, None, "41250", [1]])
+def test_a_heartbeat_that_is_no_time_ends_the_connection(interval: Any) -> None:
+    with pytest.raises(ChatError, match="heartbeat"):
+        _heartbeat_s(interval)
+    assert _heartbeat_s(41_250) == 41.25
+
+
+def test_an_error_that_drips_ends_at_the_time_limit() -> None:
+    release, ended = Event(), Event()
+
+    class Dripping(QuietHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("Content-Length", "65536")
+            self.end_headers()
+            with suppress(OSError):
+                for _ in range(20 * PATIENCE_S):
+                    self.wfile.write(b" ")
+                    if release.wait(0.05):
+                        break
+            ended.set()
+
+    with LocalServer(Dripping) as server:
+        client = ApiClient(server.address, {}, Event())
+        try:
+            with pytest.raises(ChatError, match="answered 503"):
+                client._send("GET", "users/me", None, "", 0.5)
+            assert not ended.is_set()
+        finally:
+            release.set()
+
+
+def test_the_body_of_an_error_is_read() -> None:
+    class Refusing(QuietHandler):
+        def do_GET(self) -> None:
+            self.reply(b'{"message": "no such channel", "code": 10003}' + b" " * 100_000, 404)
+
+    with LocalServer(Refusing) as server, pytest.raises(ChatError, match="answered 404") as raised:
+        ApiClient(server.address, {}, Event()).get("channels/1")
+    assert raised.value.code == "10003"
 
 
 def test_tokens_are_sent_encrypted_or_not_at_all() -> None:

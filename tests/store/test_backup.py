@@ -19,6 +19,7 @@ from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore, verify_backup
 from askalike.store.contents import content_hash
 from askalike.store.database import DATABASE_FILE
+from askalike.store.keys import create_key, list_keys, revoke_key
 from commands import askalike
 
 N = 300
@@ -54,6 +55,21 @@ def test_a_restored_archive_equals_the_saved_one(archive: Path, tmp_path: Path) 
         assert len(again.view()) == manifest.questions == N
         assert again.view().change == before.view().change
     assert not list(tmp_path.glob("*.new"))
+
+
+def test_a_restore_tells_the_keys_in_a_backup_and_can_leave_them_out(archive: Path, tmp_path: Path) -> None:
+    with Archive.open(archive) as opened:
+        revoked = create_key(opened, "read").split("_")[1]
+        create_key(opened, "manage")
+        revoke_key(opened, revoked)
+    backup(archive, tmp_path / "theirs.tar")
+    told = askalike("restore", tmp_path / "theirs.tar", tmp_path / "with")
+    silent = askalike("restore", tmp_path / "theirs.tar", tmp_path / "without", "--without-keys")
+    assert "it has 1 active key: see askalike keys list" in told.stderr
+    assert (silent.returncode, silent.stderr) == (0, "")
+    with Archive.open(tmp_path / "without") as restored, Archive.open(tmp_path / "with") as other:
+        assert (list_keys(restored), len(list_keys(other))) == ([], 2)
+        assert content_hash(restored) == content_hash(other)
 
 
 def test_a_backup_is_a_plain_tar(archive: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_pass import REJECTS_FILE, describe_counts
+from askalike.store.keys import count_active_keys
 
 NO_ENCODER = "none"
 """The value of --encoder with which an archive keeps words alone."""
@@ -307,6 +308,9 @@ def backup_command(
 def restore_command(
     file: Annotated[Path, Argument(metavar="FILE", help="A backup.")],
     directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
+    without_keys: Annotated[
+        bool, Option("--without-keys", help="Leave out the keys in it, with which others may have access.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Restore an archive from a backup, after checking every byte.
@@ -315,10 +319,15 @@ def restore_command(
 
     ```
     askalike restore monday.tar NEW_DIR
-    askalike restore monday.tar NEW_DIR --json
+    askalike restore monday.tar NEW_DIR --without-keys
     ```
     """
-    _print_manifest("restored", restore(file, directory), json)
+    _print_manifest("restored", restore(file, directory, with_keys=not without_keys), json)
+    with Archive.open(directory) as archive:
+        count = count_active_keys(archive)
+    if count:
+        keys = format_count(count, "active key")
+        print_remark(f"it has {keys}: see askalike keys list {directory}; --without-keys leaves them out")
 
 
 def _print_manifest(verb: str, manifest: BackupManifest, json: bool) -> None:

@@ -9,13 +9,16 @@ import time
 import urllib.request
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from io import BytesIO
 from socket import SHUT_RDWR
-from typing import Any
+from typing import Any, cast
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from askalike.core.errors import SettingsError
 
 CHUNK_BYTES = 1 << 14
+MAX_ERROR_BYTES = 1 << 16
 BACKLOG = 1024
 
 
@@ -23,7 +26,8 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
     """Return the body of the response.
 
     timeout_s: for all of it, so that a server that sends a byte a second is given up, too. Raises TimeoutError,
-    ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException.
+    ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException. An
+    HTTPError has the beginning of its body with it, as far as that came in time.
     """
     deadline, content = time.monotonic() + timeout_s, bytearray()
     try:
@@ -32,6 +36,8 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
                 content += chunk
                 if len(content) > max_bytes:
                     raise ValueError(f"its answer is over {max_bytes >> 20} MB")
+    except HTTPError as error:
+        raise HTTPError(error.url, error.code, error.msg, error.headers, BytesIO(_read_beginning(error))) from None
     except (OSError, HTTPException):
         if time.monotonic() < deadline:
             raise
@@ -40,6 +46,15 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
     if time.monotonic() >= deadline:  # the connection was closed because of it
         raise TimeoutError(f"timed out: no complete answer within {timeout_s:g} s")
     return bytes(content)
+
+
+def _read_beginning(error: HTTPError) -> bytes:
+    """Return up to MAX_ERROR_BYTES of an error's body: what has come until its connection is closed."""
+    content, response = bytearray(), cast(Any, error.fp)
+    with error, suppress(OSError, HTTPException, ValueError):
+        while len(content) < MAX_ERROR_BYTES and (chunk := response.read1(CHUNK_BYTES)):
+            content += chunk
+    return bytes(content[:MAX_ERROR_BYTES])
 
 
 class _SameOrigin(urllib.request.HTTPRedirectHandler):

@@ -32,6 +32,7 @@ from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.contents import content_hash
 from askalike.store.database import DATABASE_FILE, FILE_MODE, SCHEMA_VERSION, require_intact, storage_errors
+from askalike.store.keys import delete_keys
 
 FORMAT_VERSION = 1
 MANIFEST_FILE = "backup.json"
@@ -123,9 +124,10 @@ def verify_backup(file: Path) -> BackupManifest:
         return _unpack_verified(file, scratch / "content")
 
 
-def restore(file: Path, directory: Path) -> BackupManifest:
+def restore(file: Path, directory: Path, *, with_keys: bool = True) -> BackupManifest:
     """Restore the archive in a backup to a new or empty directory, after verifying its content.
 
+    with_keys: False to leave its keys and sessions out: whoever made the backup may have one.
     Raises ArchiveError if the file is not a backup or is damaged, and if the directory is not empty.
     """
     if not file.is_file():
@@ -135,6 +137,9 @@ def restore(file: Path, directory: Path) -> BackupManifest:
     with folder_errors(directory, IF_UNWRITABLE), scratch_folder(directory) as scratch:
         content = scratch / "content"
         manifest = _unpack_verified(file, content)
+        if not with_keys:
+            with Archive.open(content) as archive:
+                delete_keys(archive)
         fsync_folder(content)
         os.replace(content, directory)
         fsync_path(directory.parent)

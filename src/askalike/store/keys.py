@@ -69,6 +69,18 @@ def list_keys(archive: Archive) -> list[ApiKey]:
     return [ApiKey(*row) for row in rows]
 
 
+def count_active_keys(archive: Database) -> int:
+    """Return the number of keys that are not revoked."""
+    return fetch_int(archive, "SELECT COUNT(*) FROM api_keys WHERE revoked_at IS NULL")
+
+
+def delete_keys(archive: Archive) -> None:
+    """Delete all keys and sessions, as if there had never been any."""
+    with write_transaction(archive) as connection:
+        connection.execute("DELETE FROM sessions")
+        connection.execute("DELETE FROM api_keys")
+
+
 def revoke_key(archive: Archive, id: str) -> None:
     """Revoke a key immediately. Raises SettingsError if no active key has that id."""
     sql = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"

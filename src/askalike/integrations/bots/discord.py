@@ -36,6 +36,7 @@ NEW_SESSION_CODES = ("4007", "4009", str(TOO_BIG))
 LEAVE_CODE = 4000
 """The code with which the bot closes a connection: after the usual one the session could not be resumed."""
 HELLO_S = 15.0
+MIN_HEARTBEAT_S, MAX_HEARTBEAT_S = 0.1, 3_600.0
 TEXT_CHANNELS, PUBLIC_THREADS = (0, 5), (10, 11)
 PERSONS_MESSAGE, REPLY = 0, 19
 """The types of messages that are no notices."""
@@ -87,7 +88,7 @@ class DiscordChat(Chat):
         hello = socket.receive(HELLO_S) or {}
         if hello.get("op") != HELLO:
             raise ChatError("Discord: the gateway did not say hello")
-        every_s = float(hello["d"]["heartbeat_interval"]) / 1000
+        every_s = _heartbeat_s(hello["d"]["heartbeat_interval"])
         socket.send(self._identification())
         next_beat, is_answered = time.monotonic() + every_s * random.random(), True
         while not self._stop.is_set():
@@ -213,6 +214,13 @@ class DiscordChat(Chat):
         """Return whether a bot wrote a message or reacted."""
         person = row.get("author") or (row.get("member") or {}).get("user") or {"id": row.get("user_id")}
         return bool(person.get("bot") or row.get("webhook_id")) or person.get("id") == self._own_id
+
+
+def _heartbeat_s(interval_ms: Any) -> float:
+    """Return the seconds between two heartbeats. Raises ChatError for what is no such time."""
+    if not isinstance(interval_ms, int | float) or not MIN_HEARTBEAT_S <= interval_ms / 1000 <= MAX_HEARTBEAT_S:
+        raise ChatError(f"Discord: the gateway asks for a heartbeat every {interval_ms!r} ms")
+    return interval_ms / 1000
 
 
 def _emoji(text: Any) -> Emoji | None:

@@ -30,6 +30,8 @@ FATAL_AT_FIRST = (*FATAL, "missing_scope", "no_permission")
 """The errors after which no connection can be made."""
 EMOJI_BY_NAME: Mapping[str, Emoji] = {"+1": "up", "thumbsup": "up", "-1": "down", "thumbsdown": "down"}
 MAX_THREAD = 200
+PARSE = "none"
+"""Names and addresses in a text are not made links. Without it the two methods that write have different defaults."""
 
 
 class SlackChat(Chat):
@@ -89,11 +91,11 @@ class SlackChat(Chat):
             yield Edited(self._to_message(channel, row))
 
     def reply(self, to: ChatMessage, text: str) -> str:
-        fields = {"channel": to.channel, "thread_ts": to.id, "text": text, "unfurl_links": "false"}
-        return str(self._call("chat.postMessage", **fields)["ts"])
+        fields = {"channel": to.channel, "thread_ts": to.id, "unfurl_links": "false"}
+        return str(self._call("chat.postMessage", text=text, parse=PARSE, **fields)["ts"])
 
     def edit(self, channel: str, id: str, text: str) -> None:
-        self._call("chat.update", channel=channel, ts=id, text=text)
+        self._call("chat.update", channel=channel, ts=id, text=text, parse=PARSE)
 
     def delete(self, channel: str, id: str) -> None:
         self._call("chat.delete", channel=channel, ts=id)

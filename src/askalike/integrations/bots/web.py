@@ -87,7 +87,7 @@ class ApiClient:
         """Return how long a rate limit asks to wait. Raises ChatError for any other error."""
         with error:
             try:
-                answer = json.loads(error.read(1 << 16))
+                answer = json.loads(error.read())
             except (OSError, HTTPException, ValueError, RecursionError):
                 answer = None
         answer = answer if isinstance(answer, dict) else {}

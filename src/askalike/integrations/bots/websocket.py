@@ -26,11 +26,14 @@ class JsonSocket:
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """Return the next object; None if none came in time, or the message is no object. Raises ChatError."""
         try:
-            with suppress(TimeoutError, ValueError, RecursionError):
-                message = json.loads(self._client.recv(max(timeout_s, 0.0)))
-                return message if isinstance(message, dict) else None
+            text = self._client.recv(max(timeout_s, 0.0))
+        except TimeoutError:
+            return None
         except ConnectionClosed as error:
             raise _closed(error) from None
+        with suppress(ValueError, RecursionError):
+            message = json.loads(text)
+            return message if isinstance(message, dict) else None
         return None
 
     def send(self, message: Any) -> None:
