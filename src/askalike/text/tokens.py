@@ -108,7 +108,7 @@ class TokenTable:
         self.tokens: list[str] = []
         """The tokens by their numbers."""
         self._letters, self._starts = GrowingArray(np.uint32), GrowingArray(np.int64)
-        self._slots, self._key = _empty_slots(0), _random_key()
+        self._known = HashedTokens(self._letters.values, self._starts.values, _empty_slots(0), _random_key())
 
     def number(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of the texts; new ones get numbers."""
@@ -118,11 +118,11 @@ class TokenTable:
         most = len(joined) // 2 + 1
         (numbers, starts), unknown = np.empty((2, most), np.int64), np.empty((3, most), np.int64)
         ends = np.zeros(len(text_ends), np.int64)
-        n_unknown = _number_tokens(letters, text_ends, self._known(), numbers, starts, ends, unknown)
+        n_unknown = _number_tokens(letters, text_ends, self._known, numbers, starts, ends, unknown)
         if n_unknown:
             at, first, last = unknown[:, :n_unknown]
             alike = np.empty(n_unknown, np.int64)
-            _insert(0, HashedTokens(letters, first, _empty_slots(n_unknown), self._key), alike)
+            _insert(0, HashedTokens(letters, first, _empty_slots(n_unknown), self._known.key), alike)
             new = np.flatnonzero(alike == np.arange(n_unknown))
             numbers[at] = len(self.tokens) + np.searchsorted(new, alike)
             spans = zip(first[new].tolist(), last[new].tolist(), strict=True)
@@ -133,19 +133,17 @@ class TokenTable:
         """Return whether there are at most as many tokens, and no more letters than so many tokens usually have."""
         return len(self.tokens) <= capacity and len(self._letters.values) <= MAX_MEAN_LETTERS * capacity
 
-    def _known(self) -> HashedTokens:
-        return HashedTokens(self._letters.values, self._starts.values, self._slots, self._key)
-
     def _add(self, tokens: Sequence[str]) -> None:
         """Number tokens that were not in the table."""
-        first, lengths = len(self.tokens), [len(token) + 1 for token in tokens]
+        first, slots, lengths = len(self.tokens), self._known.slots, [len(token) + 1 for token in tokens]
         self.tokens += tokens
         self._starts.extend(len(self._letters.values) + np.cumsum([0, *lengths[:-1]]))
         self._letters.extend(_letters(" ".join([*tokens, ""])))
         self._learn(tokens)
-        if len(self._slots) < 2 * len(self.tokens):
-            self._slots, first = _empty_slots(len(self.tokens)), 0
-        _insert(first, self._known(), np.empty(len(self.tokens), np.int64))
+        if len(slots) < 2 * len(self.tokens):
+            slots, first = _empty_slots(len(self.tokens)), 0
+        self._known = HashedTokens(self._letters.values, self._starts.values, slots, self._known.key)
+        _insert(first, self._known, np.empty(len(self.tokens), np.int64))
 
 
 def _random_key() -> NDArray[np.uint64]:
