@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike.core.errors import IndexBusyError
+from askalike.core.errors import ArchiveError, IndexBusyError
 from askalike.core.files import folder_errors, identify, make_folders
 
 FOLDER = Path("index/encoded")
@@ -151,9 +151,13 @@ def await_turn(archive: Path, encoder: str, total: int) -> Iterator[EncodingReco
 def _open_record(archive: Path, encoder: str, total: int) -> Iterator[EncodingRecord]:
     """Yield a record. What its block raises is recorded as the reason why it stopped."""
     with folder_errors(archive / FOLDER, "free some space"):
+        opened = identify(archive)
         make_folders(archive, archive / FOLDER)
         record = EncodingRecord(_path(archive, encoder), total)
     try:
+        if identify(archive) != opened:  # so that the record is another archive's
+            record.remove()
+            raise ArchiveError(f"{archive}: was removed, moved or replaced in the meantime")
         yield record
     except Exception as error:
         record.fail(error)

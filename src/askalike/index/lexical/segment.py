@@ -157,7 +157,7 @@ class LiveSegment(LiveRows):
         return live
 
     def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir()
         segment = self.segment
         write_arrays(folder, {field.name: getattr(segment, field.name) for field in fields(Segment)})
 

@@ -67,7 +67,7 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
             continue
         arrays = [part.arrays() for part in parts]
         columns |= {part_array(at, name): [own[name] for own in arrays] for name in arrays[0]}
-    folder.mkdir(parents=True)
+    folder.mkdir()
     write_schemas(folder, schemas)
     kinds = {name: _merged_kind(own, len(docids)) for name, own in columns.items()}
     merged = create_arrays(folder, kinds | {name: (array.dtype, array.shape) for name, array in whole.items()})

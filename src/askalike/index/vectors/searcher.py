@@ -73,7 +73,7 @@ class VectorSegment(LiveRows):
         return self.with_deleted(arrays["deleted"] if arrays else NO_DELETIONS)
 
     def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir()
         parts = enumerate(self.parts)
         stored = {part_array(at, name): array for at, part in parts for name, array in part.arrays().items()}
         titles = title_arrays(self.titles)
