@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibration import FOLDER
 from askalike.core.errors import AskalikeError
 from askalike.core.types import Question
 from askalike.index import commits
@@ -52,10 +51,9 @@ def path(made, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def without_its_rule(monkeypatch, request):
-    """The rule of abstention takes most of the time of a small build: only long tests find it."""
-    if not request.node.get_closest_marker("long"):
-        monkeypatch.setattr(interim, "fit_abstention", lambda archive, ranker: None)
+def without_its_rule(monkeypatch):
+    """The rule of abstention takes most of the time of a small build."""
+    monkeypatch.setattr(interim, "fit_abstention", lambda archive, ranker: None)
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +136,6 @@ def survives(action, made, folder, strike, place):
         assert path.exists() == (action is replace)
         left = [file for file in files(path) if file.parts[0] == "index" and (path / file).is_file()]
         assert {file.name for file in left} <= {"lock", VERIFIED_FILE}
-        assert not (path / FOLDER).exists()
     for folder in (path, path.with_name("elsewhere")):
         if folder.exists():
             build(folder)

@@ -89,9 +89,9 @@ class VectorCache:
         dim = vectors.shape[1]
         path = self.folder / f"{self._file_prefix}-{dim}.vectors"
         with folder_errors(self.folder, "computed vectors are cached there: free some space or change its permissions"):
-            if identify(self._root) != self._identity:
-                raise FileNotFoundError(f"{self._root} was removed, moved or replaced")
+            self._require_in_place()
             make_folders(self._root, self.folder)
+            self._require_in_place()
             with _lock_folder(self.folder):
                 if self._rows is not None and self._capacity and len(self._rows) + len(keys) > self._capacity:
                     path.unlink(missing_ok=True)
@@ -103,6 +103,10 @@ class VectorCache:
                     file.write(rows.tobytes())
                     file.flush()
                     self._map_rows(path, dim)
+
+    def _require_in_place(self) -> None:
+        if identify(self._root) != self._identity:
+            raise FileNotFoundError(f"{self._root} was removed, moved or replaced")
 
     def _open_existing(self) -> None:
         """Map the encoder's file if there is one."""

@@ -68,15 +68,16 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         self, view: View, index: ArchiveIndex[SearcherT, WriterT], change: int, progress: Progress | None
     ) -> None:
         view.require_in_place()
-        with index.writer(change) as writer, self._record_progress(view, writer) as record:
+        with index.writer(change) as writer:
             view.require_in_place()  # from now on the index notices for itself
-            writer.delete(view.deleted_docids(writer.change))
-            total = view.count_changed(writer.change) if progress else 0
-            for done in self._write_documents(view, writer):
-                record(done)
-                if progress:
-                    progress(done, total)
-            writer.commit(change, view.change_date(change))
+            with self._record_progress(view, writer) as record:
+                writer.delete(view.deleted_docids(writer.change))
+                total = view.count_changed(writer.change) if progress else 0
+                for done in self._write_documents(view, writer):
+                    record(done)
+                    if progress:
+                        progress(done, total)
+                writer.commit(change, view.change_date(change))
 
     def _record_progress(self, view: View, writer: WriterT) -> AbstractContextManager[Callable[[int], None]]:
         """Return the context of an update, which records why it fails; its function takes the number of documents."""
