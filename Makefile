@@ -1,10 +1,11 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz lint docs bench dist clean
+.PHONY: help demo test test-long test-all fuzz lint docs bench dist clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
 BIN := .venv/bin
+PACKAGES := $(notdir $(wildcard packages/*))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
 TESTS ?=
@@ -30,6 +31,11 @@ endif
 test-long: .venv/.test ## run property tests with many examples, tests that take minutes, and those on ../shared/data
 	@tools/get-chromium
 	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
+
+test-all: test test-long $(PACKAGES:%=test-%) ## run all tests, each package's too; test-PACKAGE runs those of one
+
+test-%: packages/%/.venv/.test
+	cd packages/$* && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest $(TESTS)
 
 fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes and backups, readers, requests
 	TEST_LONG=1 FUZZ_S=$(FUZZ_S) $(PYTEST) -m hypothesis $(TESTS) # with other examples than in test-long
@@ -57,9 +63,14 @@ dist: .venv/.dist ## build the wheel, the source package and a bill of the packa
 	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service,vectors]"
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/askalike.cdx.json build/installed
 
+packages/%/.venv/.test: packages/%/pyproject.toml pyproject.toml constraints.txt $(shell find src -name '*.py')
+	@echo "Installing what the tests of packages/$* need, with askalike's own wheel …"
+	@tools/make-package-venv $*
+	@touch $@
+
 clean: ## remove .venv and everything made here
-	rm -rf .venv demo site build dist bench-data .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv packages/*/.venv demo site build dist bench-data .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks tools packages -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Each stamp stands for what is installed: the environment itself, askalike, and the dependency groups of pyproject.toml.
 .venv/.made: tools/make-venv
@@ -75,12 +86,12 @@ clean: ## remove .venv and everything made here
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,plots,pretrained,ray,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,plots,pretrained,ray,service,vectors]' --group test
 	@touch $@
 
 .venv/.bench: .venv/.askalike
 	@echo "Installing what bench needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,plots,pretrained,ray,service,vectors]' --group bench
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,plots,pretrained,ray,service,vectors]' --group bench
 	@touch $@
 
 .venv/.dist .venv/.lint .venv/.docs: .venv/.%: .venv/.askalike

@@ -30,8 +30,8 @@ from askalike.index.files import read_manifest
 from search import archive_texts, count_lines
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tools"))
-from opensearch.jars import DEPENDENCY_PLUGIN, find_jdk  # noqa: E402 (beside the benchmarks, not installed)
+sys.path.insert(0, str(HERE.parent / "packages" / "opensearch" / "tools"))
+from cluster.jars import DEPENDENCY_PLUGIN, find_jdk  # noqa: E402 (beside the benchmarks, not installed)
 
 VERSION = "10.4.0"
 JAVA = (

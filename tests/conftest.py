@@ -18,7 +18,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from opensearch.jars import NoClusterError
 
 import random_examples  # noqa: F401 (how many examples property tests draw)
 from askalike import rankers
@@ -29,13 +28,10 @@ from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
 from needs import SHARED_DATA
 from preloaded import await_template, start_template
-from shared_cluster import shared_cluster
 from without_torch import needs_torch
 
 pytest_plugins = ("forked_workers",)
 SLOW_WITH_TORCH = ("lightning_fabric", "sentence_transformers")
-RUN = os.getpid()
-"""The process that starts all others of this run."""
 # Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
 
@@ -70,11 +66,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need real data, those that need a cluster, and those in files that need torch."""
+    """Marks the tests that need real data, and those in files that need torch."""
     for item in items:
-        for fixture, mark in (("shared_data", "data"), ("cluster_url", "long")):
-            if fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(mark)
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
         if needs_torch(item.path):
             item.add_marker("torch")
 
@@ -115,16 +110,6 @@ def calibrated_riverside(run_folder: Path, tmp_path_factory: pytest.TempPathFact
                 calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
             path.rename(made)
     return Path(shutil.copytree(made, tmp_path_factory.mktemp("calibrated") / "riverside"))
-
-
-@pytest.fixture(scope="session")
-def cluster_url(run_folder: Path) -> str:
-    """The address of an OpenSearch node that all tests of a run share; they skip where none can be started."""
-    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    try:
-        return shared_cluster(run_folder, RUN)
-    except NoClusterError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

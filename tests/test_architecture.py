@@ -39,7 +39,7 @@ PUBLIC_MODULES = (
 )  # fmt: skip
 """Where the names are that docs/extending.md promises to authors of other packages."""
 
-SEARCHED = ("calibration/", "search/", "index/", "opensearch/", "rankers/", "service/", "store/", "text/analyzer")
+SEARCHED = ("calibration/", "search/", "index/", "rankers/", "service/", "store/", "text/analyzer")
 """What the threads of a service run."""
 SQL = re.compile(r"\bSELECT\s.*\sFROM\b|\bINSERT\s.*\bINTO\b|\bUPDATE\s.*\sSET\b|\bDELETE\s+FROM\b|\bPRAGMA\b", re.S)
 

@@ -27,7 +27,7 @@ REPORTS = ROOT / "experiments" / "reports"
 PAGES = ROOT / "docs" / "results"
 README = ROOT / "README.md"
 PAPERS = ROOT / "docs" / "papers.md"
-SCALE = ROOT / "docs" / "scale.md"
+SCALE = ROOT / "packages" / "opensearch" / "docs" / "opensearch.md"
 TABLE = re.compile(r"(<!-- ([\w-]+): tools/write_results\.py [^\n]*-->\n).*?(<!-- end of \2 -->\n)", re.DOTALL)
 """A table of a page that is mostly written by hand, between comments with its name."""
 TYPED_REPORTS = {

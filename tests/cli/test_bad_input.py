@@ -102,7 +102,7 @@ REFUSED = [
     ("search {desk} x --set tokenizer=best", "tokenizer"),
     ("search nowhere text --set k1", "expected key=value"),
     ("search nowhere text --min-probability 2", "--min-probability"),
-    ("search nowhere text --opensearch soon", "expected an address"),
+    ("search nowhere text --engine soon", "expected NAME+URL"),
     ("index nowhere --fields tags", "--fields"),
     ("answer nowhere text --mode grounded", "--endpoint"),
     ("rank {desk} --queries gone -o gone.run", "gone: cannot be read (No such file or directory); expected a file"),

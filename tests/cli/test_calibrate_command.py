@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from askalike.cli._output import NO_RESULT_MESSAGE
+from askalike.cli.output import NO_RESULT_MESSAGE
 from askalike.labels.splits import load_split
 from askalike.store import Archive, serve_ranker
 from calibration.riverside import riverside

@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 
 from askalike import Answer, Archive, Question
-from askalike.cli._output import open_console
+from askalike.cli.output import open_console
 from askalike.core.output import SafeStream, escape_controls
 from askalike.store import keys
 from askalike.store.query_log import LoggedQuery, log_query

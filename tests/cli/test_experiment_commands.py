@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from askalike.cli._output import format_settings
+from askalike.cli.output import format_settings
 from askalike.cli.tune import print_event
 from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial

@@ -98,7 +98,7 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
     [
         (
             "serach DIR x",
-            "askalike: no such command 'serach'. Did you mean 'search', 'opensearch'?; see: askalike --help\n",
+            "askalike: no such command 'serach'. Did you mean 'search'?; see: askalike --help\n",
         ),
         ("search --kk 3", "askalike: no such option: --kk; see: askalike search --help\n"),
         ("search DIR", "askalike: missing argument 'TEXT'; see: askalike search --help\n"),

@@ -59,7 +59,7 @@ def background(monkeypatch):
         return read_encoding(archive.path, encoder)
 
     monkeypatch.setattr(interim, "start_encoding", start)
-    monkeypatch.setattr("askalike.cli._options.start_encoding", start)
+    monkeypatch.setattr("askalike.cli.options.start_encoding", start)
     return started
 
 

@@ -6,11 +6,14 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from askalike.cli._command import ArchiveCommand, CommandGroup
+from askalike.cli.command import ArchiveCommand, CommandGroup
+from askalike.core import registry
 from askalike.core.errors import AskalikeError
 from askalike.core.output import escape_controls
 
@@ -73,7 +76,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.",
         ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
-        "opensearch": ("opensearch", "Set up and inspect an OpenSearch cluster that holds indexes."),
     },
     "Maintain": {
         "compile": ("install", "Compile the inner loops for this machine, so that the first search need not."),
@@ -88,7 +90,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 The summary is the first paragraph of the command's help, shown without importing its file; `split` is the function or
 group `split_command`.
 """
-GROUP_OF = {name: group for group, commands in COMMANDS.items() for name in commands}
+HEADING_OF = {name: heading for heading, commands in COMMANDS.items() for name in commands}
 FILE_OF = {name: file for commands in COMMANDS.values() for name, (file, _) in commands.items()}
 GC_THRESHOLD = 200_000
 """Number of new objects after which Python collects garbage: imports create many, none of which is garbage."""
@@ -101,8 +103,8 @@ COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 
 class _OrderedCommands(CommandGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of COMMANDS."""
-        order = {name: place for place, name in enumerate(GROUP_OF)}
+        """Return the commands in the order of COMMANDS, those of other packages last."""
+        order = {name: place for place, name in enumerate(HEADING_OF)}
         return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
 
@@ -130,23 +132,36 @@ def register(app: typer.Typer, only: str = "") -> None:
     """Register commands with the application: all, or only those in the file of the command `only`."""
     app.registered_commands, app.registered_groups = [], []
     for name, file in FILE_OF.items():
-        if not only or file == FILE_OF[only]:
+        if not only or file == FILE_OF.get(only):
             module = importlib.import_module(f"askalike.cli.{file}")
-            command = getattr(module, f"{name.replace('-', '_')}_command")
-            if isinstance(command, typer.Typer):
-                for each in command.registered_commands:
-                    each.cls = ArchiveCommand
-                app.add_typer(command, name=name, cls=command.info.cls or CommandGroup, rich_help_panel=GROUP_OF[name])
-            else:
-                app.command(name, cls=ArchiveCommand, rich_help_panel=GROUP_OF[name])(command)
+            _add(app, name, getattr(module, f"{name.replace('-', '_')}_command"), HEADING_OF[name])
+    for name, command in _other_commands().items() if only not in FILE_OF else ():
+        if only in ("", name):
+            _add(app, name, resolve_name(command.target), command.heading)
 
 
 def register_summaries(app: typer.Typer) -> None:
     """Register all commands with only their summaries, for the list of commands: none is imported or can be run."""
     app.registered_commands, app.registered_groups = [], []
-    for group, commands in COMMANDS.items():
+    for heading, commands in COMMANDS.items():
         for name, (_, summary) in commands.items():
-            app.command(name, help=summary, rich_help_panel=group)(lambda: None)
+            app.command(name, help=summary, rich_help_panel=heading)(lambda: None)
+    for name, command in _other_commands().items():
+        app.command(name, help=command.summary, rich_help_panel=command.heading)(lambda: None)
+
+
+def _other_commands() -> Mapping[str, registry.Command]:
+    """Return the commands of other packages by name."""
+    return {name.replace("_", "-"): registry.load("command", name) for name in registry.names("command")}
+
+
+def _add(app: typer.Typer, name: str, command: Any, heading: str) -> None:
+    if not isinstance(command, typer.Typer):
+        app.command(name, cls=ArchiveCommand, rich_help_panel=heading)(command)
+        return
+    for each in command.registered_commands:
+        each.cls = ArchiveCommand
+    app.add_typer(command, name=name, cls=command.info.cls or CommandGroup, rich_help_panel=heading)
 
 
 def _print_version(requested: bool) -> None:
@@ -204,7 +219,7 @@ def _find_command() -> str:
     """Return the command in the command line, to be run or completed; empty if there is none."""
     completed = next((os.environ[name].split() for name in COMPLETION_VARIABLES if name in os.environ), sys.argv)
     name = next(iter(completed[1:]), "")
-    return name if name in GROUP_OF else ""
+    return name if name in HEADING_OF or name in _other_commands() else ""
 
 
 def _discard_output() -> None:

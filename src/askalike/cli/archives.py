@@ -12,9 +12,9 @@ import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
-import askalike.cli._options as options
-from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
-from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
+import askalike.cli.options as options
+from askalike.cli.command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup, Needs, rules
+from askalike.cli.output import byte_progress_bar, print_remark, progress_tracker, to_json
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
@@ -104,6 +104,7 @@ def _check_reader(name: str, known: Sequence[str]) -> None:
 def _build_command(reader: str) -> Callable[..., None]:
     """Return the command of one reader: the parameters of all imports, and an option for each of its settings."""
 
+    @rules(Needs("download", "encoder"), Needs("seed", "sample"))
     def run(**values: Any) -> None:
         _import(reader, **values)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike.calibration.calibrate import (
     CalibrationReport,
     calibrate_each_use,
@@ -27,7 +27,7 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
+from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.core.values import format_count

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-import askalike.cli._options as options
-from askalike.cli._output import (
+import askalike.cli.options as options
+from askalike.cli.command import Excludes, Needs, rules
+from askalike.cli.output import (
     lines_without_terminal,
     nested_progress_bars,
     open_console,
@@ -52,6 +53,11 @@ KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own qu
 SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
+@rules(
+    Needs("endpoint model", "grounded"),
+    Excludes("ranker settings fields engine k grounded", "run"),
+    Excludes("directory split", "qrels"),
+)
 def evaluate_command(
     directory: options.LabelledArchive = None,
     run: Annotated[Path | None, options.value("FILE", "A run to measure, instead of a ranker.")] = None,

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from typer import Exit, Option
 
-import askalike.cli._options as options
-from askalike.cli._output import open_console, plain_table, progress_tracker, to_json
+import askalike.cli.options as options
+from askalike.cli.output import open_console, plain_table, progress_tracker, to_json
 from askalike.core.values import format_count
 from askalike.health import require_check, run_checks
 from askalike.health.findings import Finding

@@ -12,7 +12,7 @@ from typing import Annotated
 from rich.markup import escape
 from typer import Argument, Exit, Option
 
-from askalike.cli._output import open_console, progress_bar
+from askalike.cli.output import open_console, progress_bar
 from askalike.core.children import run_module
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import map_pieces, use_workers

@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Exit, Option, Typer
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.cli._output import format_ranker, open_console, plain_table, print_remark, progress_bar, to_json
+from askalike.cli.command import Excludes, rules
+from askalike.cli.output import format_ranker, open_console, plain_table, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
@@ -225,6 +226,7 @@ def _format_remaining(progress: Any) -> str:
     return f"{most} left" if least == most else f"{least} to {most} left"
 
 
+@rules(Excludes("json", "remove"))
 def models_command(
     directory: options.Directory,
     remove: Annotated[str | None, options.value("NAME", "Delete this model.")] = None,

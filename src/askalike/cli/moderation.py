@@ -7,8 +7,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-import askalike.cli._options as options
-from askalike.cli._output import NO_RESULT_MESSAGE, format_proportion, progress_bar, to_json
+import askalike.cli.options as options
+from askalike.cli.command import Excludes, Needs, rules
+from askalike.cli.output import NO_RESULT_MESSAGE, format_proportion, progress_bar, to_json
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count
@@ -124,6 +125,7 @@ def gaps_command(
         print("no ignored gaps" if ignored else "no gaps")
 
 
+@rules(Needs("sample seed", "evaluate"), Excludes("body k", "evaluate"))
 def suggest_tags_command(
     directory: options.Directory,
     question: Annotated[str, Argument(metavar="TEXT", help="The question.")] = "",
@@ -181,6 +183,12 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
         print(f"{what:<36} P@1 {format_proportion(precision)}  R@{K} {format_proportion(recall)} of {recall.n:,} tags")
 
 
+@rules(
+    Excludes("reject", "accept"),
+    Needs("title answer", "accept"),
+    Excludes("min_questions json", "accept"),
+    Excludes("min_questions json", "reject"),
+)
 def drafts_command(
     directory: options.Directory,
     accept: Annotated[

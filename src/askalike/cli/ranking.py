@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike import rankers
-from askalike.cli._output import progress_bar
+from askalike.cli.output import progress_bar
 from askalike.core.filters import Filter
 from askalike.core.values import format_count
 from askalike.evaluation.trec import write_run

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike import rankers
-from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._output import print_remark, progress_bar, to_json
+from askalike.cli.command import DIRECTORY_VARIABLE, Excludes, rules
+from askalike.cli.output import print_remark, progress_bar, to_json
 from askalike.core.filters import Filter
 from askalike.core.values import format_count
 from askalike.experiments.figures import NO_FIGURES, can_plot
@@ -87,6 +87,7 @@ def parse_score(text: str) -> str:
     raise ValueError(f"threshold {text!r}: expected a number from 0 to 1")
 
 
+@rules(Excludes("last", "weeks"))
 def backtest_command(
     archive: Annotated[
         Path,

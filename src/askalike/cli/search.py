@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 from rich.text import Text
 from typer import Argument, Option
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
-from askalike.cli._output import NO_RESULT_MESSAGE, open_console, print_remark, progress_bar, to_json
+from askalike.cli.command import Excludes, Needs, rules
+from askalike.cli.output import NO_RESULT_MESSAGE, open_console, print_remark, progress_bar, to_json
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
@@ -29,6 +30,7 @@ QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a 
 MAX_SHOWN_CHARACTERS = 40
 
 
+@rules(Excludes("memory", "engine"))
 def index_command(
     directory: options.Directory,
     ranker: options.RankerName = None,
@@ -64,6 +66,7 @@ def index_command(
     print(f"{format_count(n, 'question')} indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
+@rules(Needs("verbose", "explain"))
 def search_command(
     directory: options.Directory,
     text: QuestionText,
@@ -128,6 +131,12 @@ def search_command(
         print(NO_RESULT_MESSAGE)
 
 
+@rules(
+    Needs("sure", "mode", ("auto",)),
+    Needs("endpoint", "mode", ("grounded",)),
+    Needs("model", "mode", ("generate", "auto", "grounded")),
+    Needs("ranker settings fields min_probability", "mode", ("nearest", "auto", "grounded")),
+)
 def answer_command(
     directory: options.Directory,
     text: QuestionText,

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-import askalike.cli._options as options
-from askalike.cli._command import DIRECTORY_VARIABLE
-from askalike.cli._output import print_remark, to_json
+import askalike.cli.options as options
+from askalike.cli.command import DIRECTORY_VARIABLE, Excludes, Needs, rules
+from askalike.cli.output import print_remark, to_json
 from askalike.core.config import validate_settings
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
@@ -187,6 +187,7 @@ def export_feedback_command(
         print(f"{output}: {format_count(export_feedback(archive, output), 'pair')}")
 
 
+@rules(Excludes("text", "days"))
 def purge_command(
     directory: options.Directory,
     days: Annotated[
@@ -232,6 +233,7 @@ def purge_command(
         )
 
 
+@rules(Needs("host port require_keys", "http"))
 def mcp_command(
     directory: options.Directory,
     ranker: options.RankerName = None,
@@ -271,6 +273,7 @@ ADDRESS_VARIABLE = "ZULIP_SITE"
 ZULIPRC = {"email": "ZULIP_EMAIL", "key": "ZULIP_API_KEY", "site": ADDRESS_VARIABLE}
 
 
+@rules(Excludes("min_similarity", "min_probability"))
 def bot_command(
     product: Annotated[bots.Product, Argument(metavar="PRODUCT", help="The chat: zulip, slack or discord.")],
     directory: options.Directory,

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from typer import Option
 
-import askalike.cli._options as options
+import askalike.cli.options as options
 from askalike.calibration.calibrate import CalibrationReport
-from askalike.cli._output import format_settings, print_remark, to_json
+from askalike.cli.output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE

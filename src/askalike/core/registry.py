@@ -1,4 +1,4 @@
-"""Finds classes by kind and name: built-in ones by their file, those of other packages by their entry point.
+"""Finds entries by kind and name: built-in ones by their file, those of other packages by their entry point.
 
 A file's name is the registered name of the class in it, which is imported on first use: `load("similarity", "bm25")`
 imports `askalike.similarities.bm25` and returns the class there whose name ends with `Similarity`. A file whose name
@@ -26,18 +26,28 @@ class Kind(NamedTuple):
     """A kind of component: where its classes are found, and what each of them must have."""
 
     package: str
-    """The package whose files are the built-in entries."""
+    """The package whose files are the built-in entries; empty if only other packages have any."""
     group: str
     """The group of entry points in which other packages register theirs."""
     suffix: str
     """Suffix of the names of built-in classes; a file defines only one of them."""
     methods: tuple[str, ...]
-    """The methods that a class of this kind must have."""
-    modules: Mapping[str, str] = {}
-    """Built-in entries elsewhere, in components of their own: name → module."""
+    """The methods that a class of this kind must have, or the fields of an object."""
+    is_class: bool = True
+    """Whether the entries are classes; else they are objects."""
 
 
-OTHER_ENGINES = {"opensearch": "askalike.opensearch.engine"}
+class Command(NamedTuple):
+    """A command of another package, in the group `askalike.commands`; its code is imported when it is run."""
+
+    heading: str
+    """The heading under which the list of commands has it: one of askalike's own, or another."""
+    summary: str
+    """The first sentence of its help."""
+    target: str
+    """MODULE:NAME of a function with typer's annotations, or of a `typer.Typer` with several commands."""
+
+
 KINDS = {
     "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
     "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
@@ -47,11 +57,12 @@ KINDS = {
         "Encoder",
         ("from_settings", "open", "fit", "encode_queries", "encode_documents"),
     ),
-    "engine": Kind("", "askalike.engines", "Engine", ("connect", "lexical", "vectors"), OTHER_ENGINES),
+    "engine": Kind("", "askalike.engines", "Engine", ("connect", "lexical", "vectors")),
     "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
     "loss": Kind("askalike.learning.losses", "askalike.losses", "Loss", ("__call__",)),
     "network": Kind("askalike.learning.networks", "askalike.networks", "Network", ("forward",)),
+    "command": Kind("", "askalike.commands", "", ("heading", "summary", "target"), False),
 }
 
 
@@ -66,7 +77,7 @@ def builtin_names(kind: str) -> tuple[str, ...]:
     spec = importlib.util.find_spec(KINDS[kind].package) if KINDS[kind].package else None
     files = pkgutil.iter_modules((spec and spec.submodule_search_locations) or ())
     found = (file.name for file in files if not file.ispkg and not file.name.startswith("_"))
-    return tuple(sorted((*found, *KINDS[kind].modules)))
+    return tuple(sorted(found))
 
 
 def find_kind(name: str, kinds: Sequence[str]) -> str | None:
@@ -78,8 +89,8 @@ def find_kind(name: str, kinds: Sequence[str]) -> str | None:
     return builtin or next((kind for kind in kinds if name in _entry_points(kind)), None)
 
 
-def load(kind: str, name: str) -> type[Any]:
-    """Return the class registered under a name, imported on first use.
+def load(kind: str, name: str) -> Any:
+    """Return the class, or the object, registered under a name, imported on first use.
 
     Raises SettingsError, with the known names for an unknown name, and with the package's name for an entry of another
     package that cannot be used.
@@ -92,7 +103,7 @@ def load(kind: str, name: str) -> type[Any]:
 
 
 def _load_builtin(kind: Kind, name: str) -> type[Any]:
-    module = importlib.import_module(kind.modules.get(name) or f"{kind.package}.{name}")
+    module = importlib.import_module(f"{kind.package}.{name}")
     entries = [
         value
         for key, value in vars(module).items()
@@ -129,7 +140,7 @@ def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
     return points
 
 
-def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
+def _load_entry_point(kind: str, point: "EntryPoint") -> Any:
     try:
         entry = point.load()
     except (ImportError, AttributeError) as error:
@@ -137,9 +148,9 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
             raise
         raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
-    if missing or not isinstance(entry, type):
+    if missing or isinstance(entry, type) != KINDS[kind].is_class:
         lacks = f"has no {', '.join(missing)}" if missing else "is not a class"
-        problem = f"{point.value} {lacks}; expected a class as in docs/extending.md"
+        problem = f"{point.value} {lacks}; see docs/extending.md"
         raise SettingsError(f"{_describe(kind, point)}: {problem}")
     return entry
 

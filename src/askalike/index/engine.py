@@ -230,12 +230,18 @@ def open_engine(address: str | None) -> IndexEngine:
         return FileEngine()
     if address == IN_MEMORY:
         return MemoryEngine()
-    name, plus, url = address.partition("+")
-    if not plus or not registry.find_kind(name, ("engine",)):
-        names = ", ".join(registry.names("engine"))
-        raise SettingsError(f"engine {hide_login(address)}: expected NAME+URL, with NAME one of: {names}")
+    name, _, url = parse_address(address).partition("+")
     engine: IndexEngine = registry.load("engine", name).connect(url)
     return engine
+
+
+def parse_address(address: str) -> str:
+    """Return an engine's address, `NAME+URL`. Raises SettingsError if no installed package has that engine."""
+    name, plus, _ = address.partition("+")
+    if not plus or not registry.find_kind(name, ("engine",)):
+        known = ", ".join(registry.names("engine")) or "none, as no installed package adds an engine"
+        raise SettingsError(f"engine {hide_login(address)}: expected NAME+URL, with NAME one of: {known}")
+    return address
 
 
 def hide_login(url: str) -> str:

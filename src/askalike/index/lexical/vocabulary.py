@@ -1,13 +1,13 @@
 """The words of an index, in any of its fields: completions of unfinished words, and words spelt like another."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms
-from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, word_of
+from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, pack_terms, sign_terms, word_of
 from askalike.index.rows import Array, find_distinct
 
 MAX_COMPLETIONS = 24
@@ -153,3 +153,16 @@ def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]
         return edits, -len(term) if tail else 0, term[0] != word[0], -count, term
 
     return [near for _, near in sorted(counted, key=key)]
+
+
+def select_near_terms(search: NearSearch, counts: Mapping[str, int]) -> list[NearTerm]:
+    """Return the terms near a word, best first: see rank_near_terms. counts: term → number of its questions."""
+    terms = sorted(counts)
+    dictionary = pack_terms(terms)
+    ids, edits, ends = find_near_terms(
+        *dictionary, *sign_terms(*dictionary), 0, len(terms), code_points(search.word),
+        search.max_edits, search.tail, search.open_end,
+    )  # fmt: skip
+    rows = zip(ids.tolist(), edits.tolist(), ends.tolist(), strict=True)
+    near = [(counts[terms[i]], NearTerm(terms[i], n, end)) for i, n, end in rows]
+    return rank_near_terms(search.word, search.tail, near)

@@ -1,0 +1,34 @@
+"""Fixtures of these tests; those of askalike's own tests that they share are imported by name."""
+
+import os
+from pathlib import Path
+
+import pytest
+from cluster.jars import NoClusterError
+
+from shared_cluster import shared_cluster
+
+RUN = os.getpid()
+"""The process that starts all others of this run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a cluster."""
+    for item in items:
+        if "cluster_url" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of a run share."""
+    return tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture(scope="session")
+def cluster_url(run_folder: Path) -> str:
+    """The address of an OpenSearch node that all tests of a run share; they skip where none can be started."""
+    try:
+        return shared_cluster(run_folder, RUN)
+    except NoClusterError as error:
+        pytest.skip(str(error))

@@ -1,1 +1,0 @@
-"""An engine that keeps the indexes of archives in an OpenSearch cluster, where several processes share them."""

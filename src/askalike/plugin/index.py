@@ -1,0 +1,96 @@
+"""What an engine needs: the contracts of indexes and searchers, their parts, and the exact arithmetic of local indexes.
+
+An engine's class implements `IndexEngine`, and is registered in the group `askalike.engines`.
+"""
+
+from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
+from askalike.core.filters import AllowedDocs
+from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
+from askalike.index.engine import (
+    ArchiveIndex,
+    IndexEngine,
+    IndexLocation,
+    Speller,
+    TermsSearcher,
+    TermsWriter,
+    TitlesSearcher,
+    VectorsSearcher,
+    VectorsWriter,
+    hide_login,
+)
+from askalike.index.lexical.builder import round_lengths
+from askalike.index.lexical.index import LexicalLayout
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms
+from askalike.index.lexical.query_batch import MIN_INFORMATION
+from askalike.index.lexical.searcher import CandidateMatches, TermContributions
+from askalike.index.lexical.term_scores import (
+    MAX_REPHRASING_GAIN,
+    FieldStatistics,
+    TermScorer,
+    integer_scale,
+    round_to_integers,
+    score_bounds,
+    score_fields,
+    term_information,
+)
+from askalike.index.lexical.terms import field_of, mark_terms, word_of
+from askalike.index.lexical.vocabulary import MAX_COMPLETIONS, NearSearch, NearTerm, select_near_terms
+from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles, find_distinct, find_positions
+from askalike.index.vectors.index import VectorLayout
+from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
+from askalike.index.vectors.searcher import VectorQueries
+
+__all__ = [
+    "MAX_COMPLETIONS",
+    "MAX_REPHRASING_GAIN",
+    "MAX_TITLES",
+    "MIN_INFORMATION",
+    "AllowedDocs",
+    "ArchiveIndex",
+    "Array",
+    "CandidateMatches",
+    "DensePart",
+    "DocAttributes",
+    "EngineError",
+    "FieldStatistics",
+    "FieldWeights",
+    "Floats",
+    "FoundTitles",
+    "IndexEngine",
+    "IndexLocation",
+    "LexicalLayout",
+    "NearSearch",
+    "NearTerm",
+    "PartSchema",
+    "QueryTerms",
+    "ReadOnlyIndexError",
+    "SearchIndexError",
+    "Speller",
+    "Storage",
+    "TermContributions",
+    "TermScorer",
+    "TermsSearcher",
+    "TermsWriter",
+    "TitlesSearcher",
+    "TopDocs",
+    "VectorLayout",
+    "VectorPart",
+    "VectorQueries",
+    "Vectors",
+    "VectorsSearcher",
+    "VectorsWriter",
+    "field_of",
+    "find_distinct",
+    "find_positions",
+    "hide_login",
+    "integer_scale",
+    "mark_terms",
+    "nonzero_rows",
+    "round_lengths",
+    "round_to_integers",
+    "score_bounds",
+    "score_fields",
+    "select_near_terms",
+    "term_information",
+    "word_of",
+]
