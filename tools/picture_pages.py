@@ -1,4 +1,4 @@
-"""Takes screenshots for the documentation, docs/assets/{page,answer}-*.webp: python tools/picture_pages.py [NAME …]
+"""Takes screenshots for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
@@ -6,19 +6,22 @@ Needs what `make test` installs: a calibrated copy of the example archive is ser
 import argparse
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from film_typing import EXAMPLE, serve_example
-from frame_answers import frame_comment, frame_thread
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-ASSETS = Path(__file__).parents[1] / "docs" / "assets"
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "riverside.csv"
+ASSETS = ROOT / "docs" / "assets"
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "service")]
 ASK = "?title=my+bicycle+was+stolen"
 PATIENCE_S = 600
 ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a charging point for electric cars?")
@@ -66,29 +69,53 @@ WRITTEN = {
 }
 """Pages that no service shows: the command that writes each, and the file."""
 
-FRAMED = {
-    "comment": (frame_comment, Picture("", 820, 392, 1, options={"device_scale_factor": 2})),
-    "thread": (frame_thread, Picture("", 820, 352, 1, options={"device_scale_factor": 2})),
-}
-"""Answers that other products show, here in a frame of ours: docs/assets/answer-*.webp."""
-
 
 def main() -> None:
     """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN, *FRAMED], default=[])
-    names = parser.parse_args().names or [*PICTURES, *WRITTEN, *FRAMED]
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN], default=[])
+    names = parser.parse_args().names or [*PICTURES, *WRITTEN]
     from chromium import launch_chromium
 
     with sync_playwright() as running:
         chromium = launch_chromium(running)
         for name in (name for name in names if name in WRITTEN):
             show_written(chromium, name)
-        for name in (name for name in names if name in FRAMED):
-            show_framed(chromium, name)
         if served := [name for name in names if name in PICTURES]:
             show_served(chromium, served)
         chromium.close()
+
+
+@contextmanager
+def serve_example() -> Iterator[Any]:
+    """Serve a calibrated copy of the example archive without its duplicate links, with the tests' `Service`."""
+    from serving import Service
+
+    from askalike import rankers
+    from askalike.calibration.calibrate import calibrate
+    from askalike.readers import import_archive
+    from askalike.store import Archive
+
+    with TemporaryDirectory() as folder:
+        archive = Path(folder) / "riverside"
+        import_archive("table", [str(write_unlinked(Path(folder) / EXAMPLE.name))], str(archive))
+        with Archive.open(archive) as opened:
+            calibrate(opened, rankers.create(None, {}, opened), titles_only=True).calibration.save(archive)
+        service = Service(archive, ranker=())
+        try:
+            yield service
+        finally:
+            service.end()
+
+
+def write_unlinked(path: Path) -> Path:
+    """Write the example's table without its duplicate links, for the queue to find; return its path."""
+    with EXAMPLE.open(encoding="utf-8", newline="") as table, path.open("w", encoding="utf-8", newline="") as copy:
+        rows = csv.DictReader(table)
+        writer = csv.DictWriter(copy, rows.fieldnames or ())
+        writer.writeheader()
+        writer.writerows({**row, "duplicate_of": ""} for row in rows)
+    return path
 
 
 def show_served(chromium: Browser, names: Sequence[str]) -> None:
@@ -113,15 +140,6 @@ def show_written(chromium: Browser, name: str) -> None:
         askalike("import", "table", table, "-o", "riverside", cwd=folder)
         askalike(*command, cwd=folder)
         show(chromium, f"file://{folder}/out/{file}", picture, ASSETS / f"page-{name}.webp")
-
-
-def show_framed(chromium: Browser, name: str) -> None:
-    """Write the screenshot of an answer about the example archive, in a frame of ours."""
-    frame, picture = FRAMED[name]
-    with TemporaryDirectory() as folder:
-        page = Path(folder) / "page.html"
-        page.write_text(frame(Path(folder)), encoding="utf-8")
-        show(chromium, f"file://{page}", picture, ASSETS / f"answer-{name}.webp")
 
 
 def write_asked_again(path: Path) -> Path:

@@ -12,7 +12,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,28 @@ def _round(value: Any) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as JSON."""
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(format_rows(value), encoding="utf-8")
+
+
+def format_rows(value: Any) -> str:
+    """Return JSON with a line for each row of a list, and for each entry of an object that is no such list."""
+
+    def on_one_line(item: Any) -> str:
+        return json.dumps(item, ensure_ascii=False)
+
+    def is_table(item: Any) -> bool:
+        return isinstance(item, list) and bool(item) and isinstance(item[0], dict)
+
+    def lines(items: Iterable[Any]) -> str:
+        return ",\n".join(map(on_one_line, items))
+
+    if is_table(value):
+        return f"[\n{lines(value)}\n]\n"
+    entries = (
+        f"{on_one_line(key)}: " + (f"[\n{lines(item)}\n]" if is_table(item) else on_one_line(item))
+        for key, item in value.items()
+    )
+    return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
 def load(name: str) -> Any:

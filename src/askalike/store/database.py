@@ -333,7 +333,7 @@ def _require_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise ArchiveError(f"{path / DATABASE_FILE}: {problem}; {remedy}")
     if version != SCHEMA_VERSION:
         problem = f"has schema {version}; this askalike reads schema {SCHEMA_VERSION}"
-        remedy = "use the version that wrote it, import its sources again, or run tools/carry_over.py (for schema 14)"
+        remedy = "use the version that wrote it, or import its sources again"
         raise ArchiveError(f"{path}: {problem}; {remedy}")
 
 
