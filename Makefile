@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
 TESTS ?=
 FUZZ_S ?= 600
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --workers 3 # threads of their own would wait for one another
-QUICK := --workers 4 --durations 10 -p no:schemathesis # its tests are all long, and it takes a second to load
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile # threads of their own would wait for one another
+QUICK := -n 4 --durations 10 -p no:schemathesis # its tests are all long, and it takes a second to load
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -49,7 +49,7 @@ lint: .venv/.test .venv/.lint ## check style, types and prose
 	@$(BIN)/python tools/lint/long_files.py
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
-	$(BIN)/python -m pytest --workers 2 tests/docs
+	$(BIN)/python -m pytest -n 2 tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html; its search box works where the site is served: $(BIN)/python -m http.server -d site"
 

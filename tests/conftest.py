@@ -1,7 +1,6 @@
 """Fixtures that every test may use; without torch, if the variable WITHOUT_TORCH is set."""
 
 import fcntl
-import gc
 import os
 import resource
 import shutil
@@ -11,8 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,29 +24,10 @@ from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
 from needs import SHARED_DATA
-from preloaded import await_template, start_template
 from without_torch import needs_torch
 
-pytest_plugins = ("forked_workers",)
-SLOW_WITH_TORCH = ("lightning_fabric", "sentence_transformers")
 # Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Starts the process that others are copies of, while tests are collected; it compiles the search, too."""
-    if session.config.option.workers:
-        start_template()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Waits until the search is compiled, and loads what takes long once for all workers; nothing of it is garbage."""
-    if session.config.option.workers:
-        await_template()
-        for name in ("warmed", *(filter(find_spec, SLOW_WITH_TORCH) if is_torch_run(session.config) else ())):
-            import_module(name)
-    gc.freeze()
 
 
 def is_torch_run(config: pytest.Config) -> bool:
@@ -91,8 +69,9 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of a run share."""
-    return tmp_path_factory.getbasetemp()
+    """A folder that all processes of a run share: a worker of pytest-xdist has one of its own inside it."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")

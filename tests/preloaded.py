@@ -37,18 +37,6 @@ def start_template() -> None:
         forkserver.ensure_running()
 
 
-def await_template() -> None:
-    """Wait until copies can be made. Processes that are forked from this one then use the same template."""
-    process = CONTEXT.Process(target=os.getpid)
-    process.start()
-    process.join()
-    os.register_at_fork(after_in_child=_use_template_of_parent)
-
-
-def _use_template_of_parent() -> None:
-    forkserver._forkserver.ensure_running = lambda: None  # which looks for a child of its own
-
-
 class PreloadedProcess:
     """`askalike ARGUMENTS` in a session of its own, with the methods of Popen that tests need."""
 
