@@ -22,6 +22,18 @@ def launch_chromium(running: Any) -> Any:
     return running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
 
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
+    with driver.sync_playwright() as running:
+        chromium = launch_chromium(running)
+        yield chromium
+        chromium.close()
+
+
 @cache
 def shared_context(browser: Any, **options: str) -> Any:
     """Return a context with a page that stays open: its process draws the others, which costs them 40 % less."""

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,7 +21,7 @@ from askalike.calibration.calibrate import calibrate
 from askalike.core import parallel
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
-from chromium import CHROMIUM, launch_chromium
+from chromium import browser  # noqa: F401 (a fixture)
 from needs import SHARED_DATA
 from without_torch import needs_torch
 
@@ -89,18 +88,6 @@ def calibrated_riverside(run_folder: Path, tmp_path_factory: pytest.TempPathFact
                 calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
             path.rename(made)
     return Path(shutil.copytree(made, tmp_path_factory.mktemp("calibrated") / "riverside"))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium."""
-    driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
-    with driver.sync_playwright() as running:
-        chromium = launch_chromium(running)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -61,11 +61,6 @@ PICTURES = {
 AFTER_A_DECISION = {"question", "drafts"}
 WRITTEN = {
     "backtest": (("backtest", "riverside", "--last", 150, "-o", "out"), "backtest.html", Picture("", height=1000)),
-    "static-site": (
-        ("export", "riverside", "--format", "static-site", "-o", "out"),
-        "index.html",
-        Picture("#my%20bicycle%20was%20stol", height=560, press=("Answer", "Report it to the police")),
-    ),
 }
 """Pages that no service shows: the command that writes each, and the file."""
 

@@ -119,7 +119,7 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
         ("import zzz faq.csv -o x", "askalike: no reader is called 'zzz'; there are: apache-answer, "),
         (
             "export DIR -o x",
-            "askalike: missing option '--format'. Choose from: beir, csv, spreadsheet, retrieval, static-site; see: ",
+            "askalike: missing option '--format'. Choose from: beir, csv, retrieval, spreadsheet; see: ",
         ),
         ("import table faq.csv -o x --markup rtf", "askalike: invalid value for '--markup': 'rtf' is not one of"),
     ],

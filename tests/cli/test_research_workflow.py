@@ -152,7 +152,7 @@ def test_every_split_is_a_task_for_other_libraries(tmp_path):
     first = json.loads((tmp_path / "marked/corpus.jsonl").read_text().partition("\n")[0])
     assert first == {"_id": "q0", "title": "first", "text": "<p>see <code>x</code></p>"}
     code, _, said = run(*words, "csv")
-    assert (code, "--html is for --format retrieval" in said) == (2, True)
+    assert (code, "--html needs --format retrieval" in said) == (2, True)
 
 
 def test_from_forums_to_a_table_for_a_paper(beir, tmp_path):

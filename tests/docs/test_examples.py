@@ -36,7 +36,7 @@ MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(m
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
     "assistants.md", "backtest.md", "calibration.md", "drop-in.md", "encoders.md", "experiments.md", "operator.md",
-    "researcher.md", "service.md", "static-site.md", "tune.md", "vectors.md",
+    "researcher.md", "service.md", "tune.md", "vectors.md",
 }  # fmt: skip
 """Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -115,6 +115,11 @@ def place(tmp_path: Path) -> Iterator[Path]:
     ],
 )
 def test_examples_run_and_print_what_is_shown(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(page, place, monkeypatch)
+
+
+def run_page(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the examples of a page; fail where they do not print what it shows."""
     monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(Path(askalike.__file__).parents[1]))
     monkeypatch.setenv("COLUMNS", "100")

@@ -178,7 +178,7 @@ def test_other_folders_are_never_replaced(archive, tmp_path):
 
 
 def test_an_unknown_format(archive, tmp_path):
-    with pytest.raises(SettingsError, match="no export format is called 'xml'; there are: beir, csv, spreadsheet"):
+    with pytest.raises(SettingsError, match="no export is called 'xml'; there are: beir, csv, retrieval, spreadsheet"):
         export_archive(archive, "xml", tmp_path / "out")
 
 
@@ -191,12 +191,12 @@ def test_a_split_whose_name_is_a_path_is_refused(archive, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_leaves_nothing_behind(archive, tmp_path, monkeypatch):
-    def to_full_disk(_archive, folder, _track):
+    def to_full_disk(_format, _archive, folder, _track, _log):
         (folder / "corpus.jsonl").symlink_to("/dev/full")
         with (folder / "corpus.jsonl").open("w") as file:
             file.write("x" * 100_000)
 
-    monkeypatch.setattr("askalike.export.EXPORT_FORMATS", {"beir": to_full_disk})
+    monkeypatch.setattr("askalike.export.beir.BeirExport.write", to_full_disk)
     with pytest.raises(ArchiveError, match=r"No space left on device.*nothing was exported"):
         export_archive(archive, "beir", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["archive"]

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from askalike.static_site import write_static_site
 
 from askalike import Answer, Archive, Question
 from askalike.calibration.calibrate import calibrate
@@ -25,7 +26,6 @@ from askalike.moderation import gaps
 from askalike.moderation.drafts import find_drafts
 from askalike.rankers import create
 from askalike.readers import import_archive
-from askalike.static_site import write_static_site
 from askalike.store.backup import backup
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, accept_draft, get_draft, list_drafts, put_asked, put_thread, reject_draft

@@ -19,10 +19,10 @@ from pydantic import Field
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
-from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, search
+from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, View
 from askalike.text.analyzer import content_analyzer
 
@@ -195,6 +195,16 @@ class AbstentionThreshold:
             write_atomically(self._path, saved.model_dump_json(indent=1) + "\n")
         except (OSError, ArchiveError):
             return
+
+
+def abstention_rule(archive: Archive, ranker: Ranker) -> AbstentionRule | None:
+    """Return the rule of a ranker on the archive as it is; None if nothing is indexed, and nothing can be now."""
+    view = archive.view()
+    try:
+        open_committed(ranker, view)
+    except (IndexBusyError, ReadOnlyIndexError, UnwritableIndexError):
+        return None
+    return AbstentionThreshold(archive, ranker).prepare(view)
 
 
 def fit_abstention(archive: Archive, ranker: Ranker) -> None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from difflib import get_close_matches
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic.fields import FieldInfo
@@ -18,18 +18,21 @@ from askalike.cli.output import byte_progress_bar, print_remark, progress_tracke
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
-from askalike.export import EXPORT_FORMATS, export_archive
+from askalike.export import export_archive, format_names
 from askalike.readers import import_archive
 from askalike.search import interim
-from askalike.static_site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_pass import REJECTS_FILE, describe_counts
 from askalike.store.keys import count_active_keys
 
+if TYPE_CHECKING:
+    Format = str
+else:
+    Format = Literal[format_names()]  # those at hand: the command line takes no other
+
 NO_ENCODER = "none"
 """The value of --encoder with which an archive keeps words alone."""
-STATIC_SITE = "static-site"
 TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
 """Formats that users mistake for names of readers."""
 VALUE_NAMES = {
@@ -248,38 +251,33 @@ def init_command(
     print(f"{directory}: an empty archive; serve it with askalike serve {directory}, then PUT /v1/{name}/questions/ID")
 
 
+@rules(Needs("html", "format", ("retrieval",)))
 def export_command(
     directory: options.Directory,
-    format: Annotated[
-        Literal["beir", "csv", "spreadsheet", "retrieval", "static-site"],
-        Option(help="The format of the export; see above."),
-    ],
+    format: Annotated[Format, Option(help="The format of the export; see above, or the page of its package.")],
     out: Annotated[Path, options.output("FOLDER", "The folder to write.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
     html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
+    settings: Annotated[list[str] | None, options.assignment("A setting of the format")] = None,
 ) -> None:
     """Export an archive to a new folder.
 
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas. To open the tables in one, use `spreadsheet`, which puts an apostrophe before them.
     `retrieval` writes every split as queries and qrels, without markup, for the evaluators of other libraries.
-    `static-site` writes a page that searches the questions in the browser, without a service.
 
     Examples:
 
     ```
     askalike export DIR --format csv -o tables
     askalike export DIR --format retrieval -o beir
-    askalike export DIR --format static-site -o site
     ```
     """
+    values = options.parse_settings(settings) | ({"html": True} if html else {})
     with Archive.open(directory) as archive, progress_tracker() as track:
-        formats = {**EXPORT_FORMATS, STATIC_SITE: write_static_site}
-        rows = export_archive(archive, format, out, force=force, html=html, track=track, formats=formats)
+        rows = export_archive(archive, format, out, options=values, force=force, track=track, log=print_remark)
     for name, n in rows.items():
         print(f"{out / name}: {format_count(n, 'row')}")
-    if format == STATIC_SITE and VECTORS_FILE not in rows:
-        print_remark("The page searches by words: the archive's ranker has no vectors that a browser can look up.")
 
 
 def backup_command(

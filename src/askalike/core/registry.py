@@ -50,6 +50,7 @@ class Command(NamedTuple):
 
 KINDS = {
     "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
+    "export": Kind("askalike.export", "askalike.exports", "Export", ("write",)),
     "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
     "encoder": Kind(
         "askalike.encoders",

@@ -11,13 +11,21 @@ from numpy.typing import NDArray
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
-from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions, concatenate_parts
+from askalike.encoders._encoder import (
+    Encoder,
+    LookupTable,
+    Role,
+    TextWords,
+    TracedText,
+    VectorContributions,
+    concatenate_parts,
+)
 from askalike.encoders._vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from askalike.encoders._packaged import ModelPackage
 
-__all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
+__all__ = ["Encoder", "LookupTable", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
 __all__ += [
     "MODEL_FILE",
     "NEURAL_EXTRA_MODULES",

@@ -1,7 +1,8 @@
 """The base class of encoders, and what they can say about the share of each word in a text's vectors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -14,7 +15,7 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Question, Vectors
 from askalike.encoders._vector_cache import VectorCache
 from askalike.store import TrainingView
-from askalike.text.features.hashed_ngrams import WeightedRows, WordRows, number_forms
+from askalike.text.features.hashed_ngrams import RowCounts, WeightedRows, WordRows, number_forms
 from askalike.text.tokens import Tokens
 from askalike.text.words import find_form
 
@@ -22,6 +23,31 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Role = Literal["query", "document"]
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """The rows that an encoder adds up for the vectors of queries, as data: for what does the same elsewhere.
+
+    The rows of a text are those of its first `longest` words at white space: see `text/features/hashed_ngrams.py`.
+    """
+
+    vectors: NDArray[Any]
+    """(rows, dim), float16 or float32."""
+    weights: NDArray[np.float32]
+    """(rows,)"""
+    counts: RowCounts
+    subwords: Sequence[str]
+    """Those of the first rows, in the order in which pairs of them are joined."""
+    longest: int
+    lower_case: bool
+    """Whether words are in lower case before they are divided into subwords."""
+    function_words: Sequence[Collection[str]]
+    """Of each language those that have no rows in a text of it, English first; empty if all have rows."""
+    for_documents: bool
+    """Whether documents are looked up, too."""
+    read: Callable[[Sequence[Question | Answer]], tuple[NDArray[np.int32], NDArray[np.int64]]]
+    """Returns the concatenated rows of texts, and the start of each text's (one offset more than texts)."""
 
 
 class Encoder(ABC):
@@ -75,6 +101,11 @@ class Encoder(ABC):
     def values(self) -> Mapping[str, Any]:
         """The settings that can be chosen when the encoder is used, including defaults."""
         return {}
+
+    @property
+    def lookup(self) -> LookupTable | None:
+        """The table in which it looks queries up; None for an encoder that computes their vectors."""
+        return None
 
     @property
     def indexable(self) -> bool:

@@ -11,6 +11,7 @@ word that occurred in no training text is encoded by the teacher, once. The file
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -26,6 +27,7 @@ from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import (
     MODEL_FILE,
     Encoder,
+    LookupTable,
     TextWords,
     VectorCache,
     concatenate_parts,
@@ -142,6 +144,10 @@ class AsymmetricEncoder(Encoder):
         """The teacher's fingerprint if documents have only its vectors: this ranker and the teacher's share them."""
         share = self._teacher.lookup_share
         return f"{self.fingerprint} {share}" if share else self._teacher.fingerprint
+
+    @property
+    def lookup(self) -> LookupTable:
+        return replace(self.queries.lookup, for_documents=False)
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the sums of looked-up vectors, which approximate the teacher's."""

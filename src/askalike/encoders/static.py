@@ -30,7 +30,7 @@ from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
 from askalike.core.values import format_count
-from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, LookupTable, TextWords, read_model_file
 from askalike.text.features.hashed_ngrams import (
     TOKENIZER_FILE,
     HashedNgramFeatures,
@@ -38,6 +38,7 @@ from askalike.text.features.hashed_ngrams import (
     PlainTextSettings,
     WeightedRows,
 )
+from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
@@ -141,9 +142,20 @@ class StaticEncoder(Encoder):
         """See Encoder.values; a trained encoder has none."""
         return self._values
 
+    @property
+    def lookup(self) -> LookupTable:
+        settings, counts = self.settings, self.settings.row_counts
+        subwords = self.ngrams.tokens[RESERVED : RESERVED + counts.subwords]
+        skipped = [] if self.languages is None else list(map(stop_words, STOP_WORD_LANGUAGES))
+        how = settings.longest, settings.lower_case, skipped, True, self._read
+        return LookupTable(self.vectors, self.weights, counts, subwords, *how)
+
+    def _read(self, texts: Sequence[Question | Answer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        return self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
+
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the weighted sum of each text's rows, the same for documents."""
-        rows, offsets = self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
+        rows, offsets = self._read(texts)
         return Vectors((VectorPart(self._matrix.sum(rows, offsets[:-1], offsets[1:]), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:

@@ -14,7 +14,7 @@ from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
-from askalike.rankers._ranker import Ranker, Tunable
+from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
 from askalike.rankers._ranking import (
     allowed_docs,
     explain_ids,
@@ -27,6 +27,7 @@ from askalike.rankers._ranking import (
 )
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
+from askalike.rankers._spelling import spelling_rules
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 from askalike.store.encoding_progress import read_encoding
 from askalike.text.subwords import has_packaged_vectors
@@ -39,6 +40,8 @@ __all__ = [
     "Retrieved",
     "Searcher",
     "Tunable",
+    "VectorScores",
+    "WordScores",
     "active_ranker",
     "add_absolute",
     "allowed_docs",
@@ -61,6 +64,7 @@ __all__ = [
     "retrieve",
     "search",
     "searches_fields",
+    "spelling_rules",
     "to_run",
     "trained_model_names",
 ]

@@ -3,11 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from askalike.core.errors import SettingsError
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Progress
+from askalike.encoders import Encoder
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers._ranking import Candidates
@@ -21,6 +22,27 @@ def candidates_needed(name: str) -> SettingsError:
         f"{name} ranks given candidates only; name some, or let another ranker propose them: "
         f"--ranker cascade --set parts=lm_jelinek_mercer,{name}"
     )
+
+
+class WordScores(NamedTuple):
+    """How a ranker scores words, as data: for what does the same elsewhere."""
+
+    similarity: str
+    """The name of its similarity; of a ranker that does more than its similarity, its own."""
+    parameters: Mapping[str, Any]
+    """The similarity's settings."""
+    settings: Mapping[str, Any]
+    """The settings of the index, see `TermExtractor.from_settings`."""
+
+
+class VectorScores(NamedTuple):
+    """How a ranker scores vectors: the similarities of some fields, in a weighted mean."""
+
+    encoder: Encoder
+    fields: tuple[str, ...]
+    weights: tuple[float, ...]
+    min_score: float | None
+    """The score below which nothing is retrieved."""
 
 
 class Ranker(ABC):
@@ -58,6 +80,20 @@ class Ranker(ABC):
 
         A replay rejects a ranker whose training data is newer than the query.
         """
+        return None
+
+    @property
+    def word_scores(self) -> WordScores | None:
+        """How it scores words; None for a ranker that does not, or only its parts do."""
+        return None
+
+    @property
+    def vector_scores(self) -> VectorScores | None:
+        """How it scores vectors; None for a ranker that does not, or only its parts do."""
+        return None
+
+    def weights_for(self, language: str | None) -> Sequence[float] | None:
+        """Return its parts' weights for queries in a language, if it sums their absolute scores; else None."""
         return None
 
     @property

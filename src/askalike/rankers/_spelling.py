@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,13 @@ MAX_COUNTED = 1_000
 MAX_REMEMBERED_WORDS = 10_000
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
+
+
+def spelling_rules() -> dict[str, Any]:
+    """Return what limits corrections, by name."""
+    return {
+        "min_letters": MIN_LETTERS, "two_edits_from": TWO_EDITS_FROM, "max_unknown": MAX_UNKNOWN, "joints": JOINTS,
+    }  # fmt: skip
 
 
 class _Word(NamedTuple):

@@ -30,7 +30,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
-from askalike.rankers._ranker import Ranker
+from askalike.rankers._ranker import Ranker, VectorScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
     Docids,
@@ -154,6 +154,12 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
 
+    @property
+    def vector_scores(self) -> VectorScores:
+        fields = self.settings.field_names
+        own = self.settings.field_weights if len(fields) > 1 else None
+        return VectorScores(self.encoder, fields, own or self._usual_weights(fields), self.min_score)
+
     def fit(self, view: TrainingView) -> Ranker:
         """Return a ranker with the trained encoder; itself if there is nothing to learn."""
         fitted = self.encoder.fit(view)
@@ -206,8 +212,11 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         fields = self.settings.field_names
         if len(fields) > 1 and view.kind == "answers":
             fields = ("text",)
+        return fields, self._usual_weights(fields)
+
+    def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
         usual = {"title": self.encoder.title_weight, "answer": ANSWER_WEIGHT}
-        return fields, tuple(usual.get(field, 1.0) for field in fields)
+        return tuple(usual.get(field, 1.0) for field in fields)
 
     @cached_property
     def _digest(self) -> str:

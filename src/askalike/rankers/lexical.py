@@ -30,6 +30,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumn
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, parse_terms
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
@@ -123,6 +124,11 @@ class TermExtractor:
         self._light: dict[str, Mapping[str, float]] = {}
         self._reads_titles, self._reads_bodies = settings.reads("title"), settings.reads("body")
 
+    @classmethod
+    def from_settings(cls, values: Mapping[str, Any]) -> Self:
+        """Return an extractor with these settings, those that are missing by default. Raises SettingsError."""
+        return cls(validate_settings(LexicalSettings, values, "terms"))
+
     @property
     def fingerprint(self) -> str:
         """A digest of everything that determines the terms."""
@@ -179,7 +185,7 @@ class TermExtractor:
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
         whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
-        light = self._light_words(language) if self.settings.function_words < 1 else {}
+        light = self.light_words(language) if self.settings.function_words < 1 else {}
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
 
     def many_query_terms(self, queries: Sequence[ResolvedQuery], kind: str) -> Sequence[QueryTerms]:
@@ -196,7 +202,7 @@ class TermExtractor:
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
         return TermColumns.of_texts(terms, [field != "title" for field in fields], excluded, factors)
 
-    def _light_words(self, language: str | None) -> Mapping[str, float]:
+    def light_words(self, language: str | None) -> Mapping[str, float]:
         """Return the term of each function word → its weight; none for English, where all words weigh 1."""
         code = language or ENGLISH
         if code not in self._light:
@@ -254,6 +260,11 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     @property
     def values(self) -> Mapping[str, Any]:
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
+
+    @property
+    def word_scores(self) -> WordScores:
+        parameters, settings = self.similarity.model_dump(by_alias=True), self.settings.model_dump(by_alias=True)
+        return WordScores(self.name, parameters, settings)
 
     @staticmethod
     def text_grid(view: View, fields: str | None) -> Mapping[str, Sequence[Any]]:

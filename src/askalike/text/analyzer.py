@@ -27,15 +27,15 @@ _MAX_CACHED_WORDS = 100_000
 _MAX_CACHED_TOKENS = 1 << 18
 """Maximum number of cached white-space tokens per language: about 40 MB."""
 
-_MAX_JOINED = 3
+MAX_JOINED = 3
 """Maximum number of words with hyphens between them that are also one word."""
-_CONTRACTING: Final = ("en", "de", "nl")
+CONTRACTING: Final = ("en", "de", "nl")
 """Languages in which an apostrophe is often left out; in others, such as French, it divides words."""
 _JOINT, _HYPHEN = re.compile(f"[{HYPHENS}{APOSTROPHES}]"), re.compile(f"[{HYPHENS}]")
 _BETWEEN_JOINTS, _BETWEEN_HYPHENS = re.compile(f"[^{HYPHENS}{APOSTROPHES}]+"), re.compile(f"[^{HYPHENS}]+")
 _WORD_BYTES = np.array([chr(byte).isalnum() or chr(byte) == "_" for byte in range(128)])
 """Whether each ASCII character belongs to words, for the tokenizer `standard`."""
-_DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
+DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
 
 class AnalyzerSettings(Settings):
@@ -217,7 +217,7 @@ class Analyzer:
     def _joined_spans(self, word: str, language: str) -> Iterator[tuple[str, int, int]]:
         """Yield the terms of a word with apostrophes or hyphens: the whole one, then those between its hyphens."""
         terms, parts = self._get_term_cache(language), self._divide(word, language)
-        if 1 < len(parts) == len(_HYPHEN.findall(word)) + 1 <= _MAX_JOINED:
+        if 1 < len(parts) == len(_HYPHEN.findall(word)) + 1 <= MAX_JOINED:
             whole = terms["".join(part for part, _, _ in parts)]
             if whole and not whole.isdigit():
                 yield whole, 0, len(word)
@@ -227,7 +227,7 @@ class Analyzer:
         """Divide a word at its hyphens, and at apostrophes unless the language contracts words; these are left out."""
         if not self._joins or not _JOINT.search(word):
             return [(word, 0, len(word))]
-        if language not in _CONTRACTING:
+        if language not in CONTRACTING:
             return [(match[0], *match.span()) for match in _BETWEEN_JOINTS.finditer(word)]
         return [(_contract(match[0]), *match.span()) for match in _BETWEEN_HYPHENS.finditer(word)]
 
@@ -275,4 +275,4 @@ def _fold_case(word: str) -> str:
     word = word.lower()
     if word.isascii():
         return word
-    return _DROPPED_MARKS.sub("", normalise("NFC", word).replace("’", "'"))
+    return DROPPED_MARKS.sub("", normalise("NFC", word).replace("’", "'"))

@@ -50,7 +50,7 @@ _SHALLOW_ELEMENTS = frozenset((
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _LONG_SIGNS = re.compile("[\u2057\u2152\u2167\u2177\u247d-\u2487\u2a0c\u321d\u321e\u3300-\u33d8\ufdf2-\ufdfc]")
 """Signs that stand for up to 18 characters. All those of which NFKC makes at least 4 are among them."""
@@ -59,9 +59,9 @@ _MAX_NON_STARTERS = 30
 _MAYBE_TOO_MANY = re.compile(r"[\W\uff9e\uff9f]{14,}")
 """A run that may exceed it: a combining character decomposes to at most two, and the one before them ends in three."""
 _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean text may follow without a space
-_URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 characters
-    rf"(?i:(?<![a-z0-9])(?:https?://|ftp://|www\.))(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
-)
+LINK_START = r"(?<![a-z0-9])(?:https?://|ftp://|www\.)"
+LINK_REST = rf"(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
+_URL = re.compile(f"(?i:{LINK_START}){LINK_REST}")  # re.I for all of it would expand a range of 27,000 characters
 
 
 def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: LinkRule = "token") -> str:
@@ -122,7 +122,7 @@ def _extract_words(text: str, markup: Markup, code: CodeRule, anchors: bool) -> 
     if markup == "html":
         text = _strip_tags(_ANCHOR.sub(_drop_anchor, text) if anchors else text, code)
     if not text.isascii():
-        text = normalise("NFKC", _INVISIBLE.sub("", text))
+        text = normalise("NFKC", INVISIBLE.sub("", text))
     if text.isprintable():  # its only white space is spaces
         return collapse_spaces(text) if "  " in text else text.strip()
     return _collapse_lines(_CONTROL.sub(" ", text))

@@ -3,11 +3,10 @@
 import re
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.static_site import build_widget
+from askalike.service.scripts import SCRIPTS, build_widget
 
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
@@ -45,7 +44,7 @@ async def get_widget(request: Request) -> Response:
 @cache
 def load_script() -> bytes:
     """Return the minified script: without comments, and needless white space and brackets."""
-    text = build_widget(files("askalike.service") / "static" / "widget.js")
+    text = build_widget(SCRIPTS / "widget.js")
     lines = (line.strip() for line in text.splitlines())
     script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
     script = SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script)

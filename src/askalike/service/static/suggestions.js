@@ -1,4 +1,4 @@
-// A field with a list of similar questions below it, for mouse, keyboard and screen readers. Both widgets begin with this file.
+// A field with a list of similar questions below it, for mouse, keyboard and screen readers. Widgets begin with this file.
 const script = document.currentScript, set = script.dataset, id = `askalike-${Math.random()}`
 const label = set.label || { de: "Ähnliche Fragen", fr: "Questions similaires", ru: "Похожие вопросы" }[document.documentElement.lang.slice(0, 2)] ||
   "Similar questions"

@@ -1,6 +1,6 @@
 """Size, speed and agreement of a static site: what a browser finds, beside what the archive's ranker finds.
 
-python experiments/static_site.py ARCHIVE SITE [N]
+python packages/browser/benchmarks/agreement.py ARCHIVE SITE [N]
 
 SITE is a folder written by `askalike export ARCHIVE --format static-site`. N titles of the archive are drawn (seed 1):
 each as it is, its first 60 % of characters, and with a word misspelt. Needs Playwright and Chromium.

@@ -15,15 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.iteration import chunks
-from askalike.core.types import RESERVED, Question
-from askalike.encoders import Encoder
-from askalike.encoders.asymmetric import AsymmetricEncoder
-from askalike.encoders.static import StaticEncoder
-from askalike.rankers.dense import DenseRanker
-from askalike.store import View
-from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
-from askalike.text.words import hash_word
+from askalike import Question, View
+from askalike.plugin.exports import LookupTable, VectorScores, chunks, hash_word
 
 BATCH = 1_024
 MULTIPLE = 4
@@ -48,47 +41,39 @@ class Bytes(NamedTuple):
         return cls(np.rint(steps).astype(np.int8), scales.astype(np.float32))
 
 
-def find_lookup(encoder: Encoder) -> StaticEncoder | None:
-    """Return what looks queries up; None for an encoder that computes them."""
-    if isinstance(encoder, AsymmetricEncoder):
-        return encoder.queries
-    return encoder if isinstance(encoder, StaticEncoder) else None
-
-
 class VectorTables:
     """A lookup encoder's table, and the documents' vectors or their rows in it."""
 
-    def __init__(self, ranker: DenseRanker, view: View, questions: Sequence[Question], has_bodies: bool) -> None:
+    def __init__(self, scores: VectorScores, view: View, questions: Sequence[Question]) -> None:
         """questions: those that are searched, and their rephrasings as questions without bodies, in their order.
 
-        has_bodies: whether the title and the whole text of a question are compared separately.
+        If the view has bodies, the fields of a question are compared separately.
         """
-        lookup = find_lookup(ranker.encoder)
+        lookup, self._encoder = scores.encoder.lookup, scores.encoder
         if lookup is None:
-            raise ValueError(f"{ranker.name}: its encoder computes the vectors of queries")
-        self._lookup, self._encoder = lookup, ranker.encoder
-        self._fields = ranker.settings.field_names if has_bodies else ("text",)
+            raise ValueError("expected an encoder that looks queries up")
+        self._lookup: LookupTable = lookup
+        self._fields, weights = (scores.fields, scores.weights) if view.has_bodies else (("text",), (1.0,))
+        self._weights = [weight / sum(weights) for weight in weights]
         self._used = np.flatnonzero(np.any(lookup.vectors, axis=1))
-        self._weights = _field_weights(ranker, self._fields)
-        ranker.encoder.share_vectors(view.path, len(view))
+        self._encoder.share_vectors(view.path, len(view))
         vectors = self._encode(questions)
         self.axes = find_axes(vectors)
         """The axes to which vectors are rotated, as columns."""
-        self._documents = (self._look_up(questions) if self._encoder is lookup else {}) or self._round(vectors)
+        self._documents = (self._look_up(questions) if lookup.for_documents else {}) or self._round(vectors)
 
     def values(self) -> dict[str, Any]:
         """Return the texts and numbers, for `write_data`."""
-        settings, counts = self._lookup.settings, self._lookup.settings.row_counts
-        subwords = self._lookup.ngrams.tokens[RESERVED : RESERVED + counts.subwords]
-        codes = STOP_WORD_LANGUAGES if self._lookup.languages is not None else ()
+        lookup, counts = self._lookup, self._lookup.counts
         return {
             "dim": self.axes.shape[1],
             "fieldWeights": self._weights,
             "counts": [counts.subwords, counts.words, counts.bigrams],
-            "subwords": "\n".join(subwords),
-            "longest": settings.longest,
-            "lowerCase": settings.lower_case,
-            "functionWords": [" ".join(sorted(stop_words(code))) for code in codes],
+            "subwords": "\n".join(lookup.subwords),
+            "longest": lookup.longest,
+            "lowerCase": lookup.lower_case,
+            "functionWords": [" ".join(sorted(words)) for words in lookup.function_words],
+            "maxByte": MAX_BYTE,
         }
 
     def arrays(self, words: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -97,7 +82,7 @@ class VectorTables:
         used: the rows that are not zero. table: (used · dim), tableScales: (used). hashes: (words), if there are rows
         for words. Of documents rows and rowEnds, or vectors (fields · documents · dim) and vectorScales.
         """
-        counts = self._lookup.settings.row_counts
+        counts = self._lookup.counts
         rows = self._lookup.vectors[self._used].astype(np.float32) * self._lookup.weights[self._used, None]
         table = self.rotate(rows)
         hashes = [hash_word(word) for word in words] if counts.words or counts.bigrams else []
@@ -111,8 +96,8 @@ class VectorTables:
 
     def _look_up(self, questions: Sequence[Question]) -> dict[str, NDArray[Any]]:
         """Return the rows of documents; nothing if their vectors are shorter."""
-        texts = [self._lookup.text(_select(question, field)) for field in self._fields for question in questions]
-        rows, ends = self._lookup.ngrams.lookup(texts)
+        texts = [_select(question, field) for field in self._fields for question in questions]
+        rows, ends = self._lookup.read(texts)
         if len(rows) * BYTES_OF_ROW_NUMBER > len(texts) * self._lookup.vectors.shape[1]:
             return {}
         dtype = np.uint16 if len(self._lookup.vectors) <= 1 << 16 else np.int32
@@ -149,10 +134,3 @@ def _select(question: Question, field: str) -> Question:
     if field == "text":
         return question
     return replace(question, body="") if field == "title" else replace(question, title="")
-
-
-def _field_weights(ranker: DenseRanker, fields: Sequence[str]) -> list[float]:
-    """Return the weights of the fields' similarities, which sum to 1."""
-    default = [ranker.encoder.title_weight if field == "title" else 1.0 for field in fields]
-    weights = (ranker.settings.field_weights if len(fields) > 1 else None) or default
-    return [weight / sum(weights) for weight in weights]

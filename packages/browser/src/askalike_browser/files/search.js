@@ -2,12 +2,11 @@
 // askalikeSite.ready: a promise of the words and titles; .complete: of the vectors, too. Until then words answer.
 globalThis.askalikeSite ??= (() => {
   const folder = new URL(".", document.currentScript.src)
-  const COMPLETIONS = 24, EXACT_DEPTH = 48, MIN_LETTERS = 4, TWO_EDITS_FROM = 8, MAX_UNKNOWN = 2, UNLIKELY = 2
-  const NEAREST = 3, BACKGROUND_WEIGHT = 0.5 // of everyday questions, as in askalike's rule of what it does not show
+  // What askalike's own search has, too, comes with the data as `rules`; these are this script's own.
   const ADDED_AT_ONCE = 2000, QUERY_STEPS = 2047
   const HEAD = 64, EXACT = 2000 // the first components of all documents are compared, then all of the best documents
 
-  // ---- data: scripts that call receive(name, base64 of gzip), see write_data in site.py
+  // ---- data: scripts that call receive(name, base64 of gzip), see write_data in data.py
 
   const arrayTypes = { int8: Int8Array, uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array, uint64: BigUint64Array }
   const waiting = {}
@@ -34,7 +33,7 @@ globalThis.askalikeSite ??= (() => {
 
   // ---- words, as askalike's analyzer divides and stems them
 
-  let words, titles, vectors
+  let words, titles, vectors, rules
   const own = {} // what is derived from them
 
   const prepareWords = () => {
@@ -49,36 +48,44 @@ globalThis.askalikeSite ??= (() => {
     const { rows, starts } = words
     for (let term = 0; term + 1 < starts.length; term++)
       for (let at = starts[term] + 1; at < starts[term + 1]; at++) rows[at] += rows[at - 1]
-    const letter = `(?:(?!${words.cjk})[\\p{L}\\p{N}_])`, word = `${letter}+(?:\\p{M}+${letter}*)*`
-    own.cjk = new RegExp(`^${words.cjk}`, "u")
-    own.word = new RegExp(`${word}${words.joins ? `(?:['’\\-\\u2010\\u2011]${word})*` : ""}|${words.cjk}+`, "gu")
+    prepareRules()
+  }
+  const prepareRules = () => {
+    const { cjk, apostrophes, hyphens, droppedMarks } = rules.words, joint = `[${apostrophes}${hyphens}]`
+    const letter = `(?:(?!${cjk})[\\p{L}\\p{N}_])`, word = `${letter}+(?:\\p{M}+${letter}*)*`
+    own.cjk = new RegExp(`^${cjk}`, "u")
+    own.word = new RegExp(`${word}${words.joins ? `(?:${joint}${word})*` : ""}|${cjk}+`, "gu")
+    own.joint = new RegExp(joint, "u")
+    own.hyphen = new RegExp(`[${hyphens}]`, "u")
+    own.droppedMarks = new RegExp(droppedMarks, "g")
+    own.invisible = new RegExp(rules.texts.invisible, "g")
+    own.link = new RegExp(rules.texts.link, "gi")
     own.neighbours = new Map()
-    for (const keys of words.typos.keyboards)
+    for (const keys of rules.typos.keyboards)
       keys.forEach((row, y) => [...row].forEach((letter, x) => {
         const near = [[y, x - 1], [y, x + 1], [y - 1, x], [y - 1, x + 1], [y + 1, x - 1], [y + 1, x]]
         own.neighbours.set(letter, near.map(([j, i]) => keys[j]?.[i]).filter(Boolean))
       }))
   }
-  const clean = (text) => text.replace(/[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]/g, "").normalize("NFKC")
-    .replace(/[\s\0-\x1f\x7f-\x9f]+/g, " ").trimStart().replace(/(?<![a-z0-9])(?:https?:\/\/|ftp:\/\/|www\.)[^\s<>"()]+/gi, " xxurl ")
-  const fold = (word) => word.toLowerCase().normalize("NFC").replaceAll("’", "'").replace(/[\u0300-\u036f\ufe00-\ufe0f]/g, "")
+  const clean = (text) => text.replace(own.invisible, "").normalize("NFKC")
+    .replace(/[\s\0-\x1f\x7f-\x9f]+/g, " ").trimStart().replace(own.link, ` ${rules.texts.linkToken} `)
+  const fold = (word) => word.toLowerCase().normalize("NFC").replaceAll("’", "'").replace(own.droppedMarks, "")
   const foldTitle = (title) => (title.normalize("NFKC").toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []).join(" ")
 
   // The number of a word's term; of a word that no question has, the known term to which its ending leads; -1 for none.
   const findTerm = (word) => {
     const known = own.numbers.get(word)
     if (known !== undefined && words.wordTerms[known] >= 0) return words.wordTerms[known]
-    for (let at = Math.max(2, word.length - 7); at <= word.length; at++)
+    for (let at = Math.max(2, word.length - words.maxEnding); at <= word.length; at++)
       for (const ending of own.endings.get(word.slice(at)) || []) {
         const term = own.termNumbers.get(word.slice(0, at) + ending)
         if (term !== undefined) return term
       }
     return own.termNumbers.get(word) ?? -1
   }
-  const JOINT = /['’\-\u2010\u2011]/, HYPHEN = /[-\u2010\u2011]/
   const divide = (word) => words.contracts
-    ? word.split(HYPHEN).map((part) => part.replaceAll("’", "'").replace(/'[sS]$/, "").replaceAll("'", ""))
-    : word.split(JOINT)
+    ? word.split(own.hyphen).map((part) => part.replaceAll("’", "'").replace(/'[sS]$/, "").replaceAll("'", ""))
+    : word.split(own.joint)
 
   // The words of a text with their terms: [{ word, term, start, end }]
   const analyze = (text) => {
@@ -89,9 +96,9 @@ globalThis.askalikeSite ??= (() => {
         const letters = [...word]
         if (letters.length === 1) add(word)
         letters.slice(1).forEach((letter, n) => add(letters[n] + letter))
-      } else if (words.joins && JOINT.test(word)) {
+      } else if (words.joins && own.joint.test(word)) {
         const parts = divide(word).filter(Boolean), whole = parts.join("")
-        if (parts.length > 1 && parts.length < 4 && parts.length === word.split(HYPHEN).length && !/^\p{N}+$/u.test(whole)) add(whole)
+        if (parts.length > 1 && parts.length <= rules.words.maxJoined && parts.length === word.split(own.hyphen).length && !/^\p{N}+$/u.test(whole)) add(whole)
         parts.forEach(add)
       } else add(word)
     }
@@ -105,8 +112,8 @@ globalThis.askalikeSite ??= (() => {
     while (i < typed.length && j < word.length && typed[i] === word[j]) { i++; j++ }
     if (i === typed.length && j === word.length) return true
     if (cost < 1) return false
-    const { vowels, sounds, phoneticFrom } = words.typos, phonetic = typed.length >= phoneticFrom
-    const price = (likely) => (likely ? 1 : UNLIKELY)
+    const { vowels, sounds, phoneticFrom, unlikelyCost } = rules.typos, phonetic = typed.length >= phoneticFrom
+    const price = (likely) => (likely ? 1 : unlikelyCost)
     const after = (paid, n, m) => paid <= cost && isLikelyTypo(typed, word, cost - paid, i + n, j + m)
     if (i + 1 < typed.length && typed[i] === word[j + 1] && typed[i + 1] === word[j] && after(1, 2, 2)) return true
     if (j < word.length && after(1, 0, 1)) return true
@@ -128,13 +135,13 @@ globalThis.askalikeSite ??= (() => {
   const complete = (start) => {
     const found = []
     own.terms.forEach((term, n) => { if (term.startsWith(start)) found.push(n) })
-    return found.sort((a, b) => df(b) - df(a) || a - b).slice(0, COMPLETIONS)
+    return found.sort((a, b) => df(b) - df(a) || a - b).slice(0, rules.hits.maxCompletions)
   }
   const nearestWord = (typed, allowed) => {
     let best, most = [Infinity]
     for (let n = 0; n < own.words.length; n++) {
       const word = own.words[n]
-      if (Math.abs(word.length - typed.length) > allowed || word.length < MIN_LETTERS - 1) continue
+      if (Math.abs(word.length - typed.length) > allowed || word.length < rules.spelling.minLetters - 1) continue
       for (let cost = 1; cost <= Math.min(allowed, most[0]); cost++)
         if (isLikelyTypo(typed, word, cost)) {
           const rank = [cost, word[0] === typed[0] ? 0 : 1, -words.wordCounts[n]]
@@ -161,15 +168,16 @@ globalThis.askalikeSite ??= (() => {
     const key = `${word} ${unfinished}`
     if (!remembered.has(key)) {
       const near = unfinished ? nearestStart(word) : undefined
-      remembered.set(key, near || nearestWord(word, word.length < TWO_EDITS_FROM ? 1 : 2))
+      remembered.set(key, near || nearestWord(word, word.length < rules.spelling.twoEditsFrom ? 1 : 2))
     }
     return remembered.get(key)
   }
   const correct = (text, prefix) => {
+    const { joints, minLetters, maxUnknown } = rules.spelling
     const long = analyze(text).filter(({ word, start, end }) => {
-      const joined = /[-_./@]/
-      const beside = (joined.test(text[start - 1]) && /[\p{L}\p{N}]/u.test(text[start - 2])) || (joined.test(text[end]) && /[\p{L}\p{N}]/u.test(text[end + 1]))
-      return word.length >= MIN_LETTERS && /^\p{L}+$/u.test(word) && !own.stopWords.has(word) && !beside
+      const isJoint = (letter) => letter && joints.includes(letter)
+      const beside = (isJoint(text[start - 1]) && /[\p{L}\p{N}]/u.test(text[start - 2])) || (isJoint(text[end]) && /[\p{L}\p{N}]/u.test(text[end + 1]))
+      return word.length >= minLetters && /^\p{L}+$/u.test(word) && !own.stopWords.has(word) && !beside
     }).filter(({ word, end }) => !(prefix && end === text.length && complete(word).length))
     const unknown = long.filter(({ term }) => term < 0)
     const corrections = {}
@@ -182,7 +190,7 @@ globalThis.askalikeSite ??= (() => {
       }
     }
     const every = Object.keys(corrections).length === new Set(unknown.map(({ word }) => word)).size
-    const foreign = unknown.length > MAX_UNKNOWN && 2 * unknown.length > long.length
+    const foreign = unknown.length > maxUnknown && 2 * unknown.length > long.length
     return every || !foreign ? { text: corrected, corrections } : { text, corrections: {} }
   }
   // The text with an unknown unfinished last word completed, for the vectors of whole words.
@@ -278,7 +286,7 @@ globalThis.askalikeSite ??= (() => {
     for (let n = 0; n < scales.length; n++) vectors.heads.set(all.subarray(n * dim, n * dim + head), n * head)
   }
   const addDocuments = async () => {
-    const { dim, documentEnds: ends } = vectors
+    const { dim, documentEnds: ends, maxByte } = vectors
     const all = new Int8Array(ends.length * dim), scales = new Float32Array(ends.length), sum = new Float32Array(dim)
     for (let n = 0; n < ends.length; n++) {
       if (n % ADDED_AT_ONCE === 0) await pause()
@@ -287,8 +295,8 @@ globalThis.askalikeSite ??= (() => {
       let length = 0, largest = 0
       for (let i = 0; i < dim; i++) { length += sum[i] * sum[i]; largest = Math.max(largest, Math.abs(sum[i])) }
       if (!length) continue
-      for (let i = 0; i < dim; i++) all[n * dim + i] = Math.round(sum[i] / largest * 127)
-      scales[n] = largest / 127 / Math.sqrt(length)
+      for (let i = 0; i < dim; i++) all[n * dim + i] = Math.round(sum[i] / largest * maxByte)
+      scales[n] = largest / maxByte / Math.sqrt(length)
     }
     Object.assign(vectors, { vectors: all, vectorScales: scales })
   }
@@ -300,9 +308,9 @@ globalThis.askalikeSite ??= (() => {
   }
   // The subwords of a word: byte pairs are joined in the order of the vocabulary (Sennrich et al. 2016).
   const divideWord = (word) => {
-    const letters = [...word], parts = []
-    for (let at = 0; at < letters.length; at += 64) {
-      const symbols = [...(at ? [] : ["▁"]), ...letters.slice(at, at + 64)]
+    const letters = [...word], parts = [], { wordStart, maxWordPart } = rules.subwords
+    for (let at = 0; at < letters.length; at += maxWordPart) {
+      const symbols = [...(at ? [] : [wordStart]), ...letters.slice(at, at + maxWordPart)]
         .flatMap((symbol) => own.subwords.has(symbol) ? symbol
           : [...new TextEncoder().encode(symbol)].map((byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`))
       for (;;) {
@@ -375,7 +383,7 @@ globalThis.askalikeSite ??= (() => {
     const everyday = () => {
       const { background, backgroundScales } = vectors
       const near = [...backgroundScales].map((own, n) => multiply(steps, background, n * dim, dim) * own * scale).sort((a, b) => b - a)
-      const most = near.slice(0, NEAREST)
+      const most = near.slice(0, rules.hits.nearest)
       return most.reduce((total, cosine) => total + cosine, 0) / Math.max(1, most.length)
     }
     return { exact: (row) => sum(row, all, dim), roughly: (row) => sum(row, heads, head), everyday }
@@ -413,7 +421,7 @@ globalThis.askalikeSite ??= (() => {
       const cosine = cosines.exact(row)
       if (shares[document] || cosine >= lowest) scores[document] = Math.max(scores[document], score(row, cosine))
     }
-    return { scores, absolute: scores, minimum: lowestShown === null ? null : lowestShown + BACKGROUND_WEIGHT * cosines.everyday() }
+    return { scores, absolute: scores, minimum: lowestShown === null ? null : lowestShown + rules.hits.backgroundWeight * cosines.everyday() }
   }
   const best = (scores, k) => {
     const top = []
@@ -432,7 +440,7 @@ globalThis.askalikeSite ??= (() => {
   const search = (typed, { k = 10, prefix = true, all = false } = {}) => {
     const text = clean(typed), query = read(prefix ? text : text.trimEnd(), prefix)
     const { scores, absolute, minimum } = rank(query), folded = foldTitle(typed)
-    const top = best(scores, Math.max(k, EXACT_DEPTH)).filter((n) => all || minimum === null || absolute[n] >= minimum), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
+    const top = best(scores, Math.max(k, rules.hits.maxTitles)).filter((n) => all || minimum === null || absolute[n] >= minimum), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
     const hits = [...top.filter(isExact), ...top.filter((n) => !isExact(n))].slice(0, k).map((number) => (
       { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score: scores[number] }))
     const every = query.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
@@ -447,6 +455,7 @@ globalThis.askalikeSite ??= (() => {
   }
   const ready = Promise.all([load("words"), load("titles")]).then((loaded) => {
     [words, titles] = loaded
+    rules = words.rules
     prepareWords()
   })
   const vectorsReady = ready.then(async () => {

@@ -12,19 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import askalike as package
-from askalike import rankers
+import askalike_browser
+from askalike import Answer, Archive, Question, build, distil, load, rankers
 from askalike.calibration.abstention import off_topic_questions
-from askalike.core.types import Answer, Question
-from askalike.experiments.models import distil
 from askalike.rankers._ranking import rank
-from askalike.rankers.lexical import LexicalSettings
-from askalike.static_site import find_parts, phrase
-from askalike.static_site.vectors import VectorTables
-from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.subwords import Bpe, find_packaged_vectors
+from askalike_browser.parts import find_parts
+from askalike_browser.site import phrase
+from askalike_browser.vectors import VectorTables
 from calibration.riverside import riverside
 from chromium import assert_accessible, watched_pages
 from commands import askalike
@@ -36,7 +33,7 @@ BODY = f"""<p onclick="{TAKE}">Fly <b>low</b>: https://desk.example/fly.</p><pre
     stop()</pre><script>{TAKE}</script>"""
 WIDTHS = (320, 768, 1_200)
 CONSOLE = ("error", "warning", "info", "debug")
-FILES = Path(package.__file__).parent / "static_site" / "files"
+FILES = Path(askalike_browser.__file__).parent / "files"
 pytest.importorskip("wordllama", reason="needs the extra vectors")
 
 
@@ -146,7 +143,7 @@ def test_nothing_similar_is_said(site_page) -> None:
 
 def test_it_is_silent_where_the_ranker_of_the_archive_is(site_page, archive_path: Path) -> None:
     count = "text => askalikeSite.search(text).hits.length"
-    with package.load(archive_path) as engine:
+    with load(archive_path) as engine:
         off_topic = [row.text for row in off_topic_questions(engine.archive.view())][::12]
         titles = [question.title for question in questions(engine.archive)][::8]
         for texts in (off_topic, titles):
@@ -160,7 +157,7 @@ def test_it_is_silent_where_the_ranker_of_the_archive_is(site_page, archive_path
 def test_it_finds_what_the_ranker_of_the_archive_finds(site_page, archive_path: Path) -> None:
     """Of whole and of half-typed titles; 'the same first hit' is measured on real archives in experiments/LOG.md."""
     with Archive.open(archive_path) as archive:
-        view, ranker = archive.view(), rankers.create(archive=archive)
+        view, ranker = archive.view(), build(archive=archive)
         searcher = rankers.open_current(ranker, view)
         titles = [question.title for _, question in view.questions()][::4]
         for typed in (titles, [title[: int(0.6 * len(title))] for title in titles]):
@@ -218,9 +215,9 @@ def test_subwords_and_vectors_are_those_of_the_encoder(site_page, archive_path: 
     words = ["Ubuntu", "antidisestablishmentarianism", "naïve", "x" * 70, "foo/bar_baz.txt", "Привет", "🚲", "a", "C++"]
     assert page.evaluate("words => words.map(askalikeSite.divideWord)", words) == bpe.encode(words)
     with Archive.open(archive_path) as archive:
-        view, dense = archive.view(), find_parts(rankers.create(archive=archive)).dense
+        view, dense = archive.view(), find_parts(build(archive=archive)).vectors
         assert dense is not None
-        axes = VectorTables(dense, view, [*phrase(questions(archive), LexicalSettings())], view.has_bodies).axes
+        axes = VectorTables(dense, view, [*phrase(questions(archive), True)]).axes
     for text in ("How do I renew my library card?", "Wie kann ich mein Buch verlängern", "the of and", " ".join(words)):
         own = np.array(list(page.evaluate("text => [...askalikeSite.encode(text)]", text)))
         expected = dense.encoder.encode_queries([Question("q", text)]).parts[0].values[0] @ axes
@@ -271,9 +268,9 @@ def test_the_lookup_of_a_distilled_model_runs_in_the_browser(browser: Any, tmp_p
         serve_ranker(archive, "hybrid", {"parts": ["lm_jelinek_mercer", "small"]}, "chosen")
     page = open_exported(browser, tmp_path)
     with Archive.open(tmp_path / "archive") as archive:
-        dense = find_parts(rankers.create(archive=archive)).dense
+        dense = find_parts(build(archive=archive)).vectors
         assert dense is not None
-        axes = VectorTables(dense, archive.view(), questions(archive), True).axes
+        axes = VectorTables(dense, archive.view(), questions(archive)).axes
     for text in ("bike lock stolen", "Boil rice", "rice"):
         looked_up = np.array(list(page.evaluate("text => [...askalikeSite.encode(text)]", text)))
         expected = dense.encoder.encode_queries([Question("q", text)]).parts[0].values[0] @ axes

@@ -5,24 +5,22 @@ of endings: how often each ending of a word became which ending of its term.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Question
-from askalike.index.lexical.builder import round_lengths
-from askalike.index.lexical.terms import field_of, word_of
-from askalike.rankers.lexical import TermExtractor
-from askalike.text.clean import normalise, plain_text
-from askalike.text.language import ENGLISH, stop_words
-from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, VOWELS
-from askalike.text.words import APOSTROPHES, HYPHENS, WORD, cjk_pattern
+from askalike import Question
+from askalike.plugin.exports import TermExtractor, plain_text, search_rules, stop_words
+from askalike.plugin.index import field_of, round_lengths, word_of
 
-JOINT = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
-JOINED_WORD = re.compile(rf"\w+(?:[{HYPHENS}{APOSTROPHES}]\w+)+")
+WORD = re.compile(r"\w+")
+DEFAULT_LANGUAGE = "en"
+"""The language of an archive that has none, or several."""
 MIN_ENDING_COUNT = 3
 """Minimum number of words with an ending that is one of the language's."""
 MAX_ENDING = 7
@@ -93,9 +91,8 @@ class WordIndex:
 
     def values(self) -> dict[str, Any]:
         """Return the texts and numbers, for `write_data`."""
-        analyzer, settings = self._extractor.analyzer, self._extractor.settings
-        language = self._language or ENGLISH
-        light = sorted(stop_words(language)) if language != ENGLISH and settings.function_words < 1 else []
+        settings, language = self._extractor.settings, self._language or DEFAULT_LANGUAGE
+        rules = search_rules()
         return {
             "words": "\n".join(self.words),
             "terms": "\n".join(self.terms),
@@ -103,18 +100,15 @@ class WordIndex:
             "totals": [sum(row.terms[n].total() for row in self._rows if row.is_own) for n in self._fields],
             "owned": sum(row.is_own for row in self._rows),
             "endings": find_endings(self._words),
+            "maxEnding": MAX_ENDING,
             "joins": settings.joined,
-            "contracts": language in ("en", "de", "nl"),
+            "contracts": language in rules["words"]["contracting"],
             "stopWords": sorted(stop_words(language)),
-            "lightTerms": sorted({term for word in light for term in analyzer.analyze(word, language)}),
+            "lightTerms": sorted(self._extractor.light_words(language)) if settings.function_words < 1 else [],
             "lightWeight": settings.function_words,
             "corrects": settings.spelling,
-            "cjk": cjk_pattern().pattern.removesuffix("+"),
-            "typos": {
-                "keyboards": KEYBOARDS, "vowels": "".join(sorted(VOWELS)), "sounds": SAME_SOUNDS,
-                "phoneticFrom": MIN_PHONETIC_LENGTH,
-            },
-        }  # fmt: skip
+            "rules": name_as_script(rules),
+        }
 
     @property
     def _fields(self) -> range:
@@ -168,14 +162,29 @@ class WordIndex:
                     yield field * len(numbers) + numbers[term], n, count, int(row.is_own)
 
 
+def name_as_script(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return rules under the names of JavaScript: max_unknown becomes maxUnknown, in tables, too."""
+    named = {re.sub("_(.)", lambda match: match[1].upper(), name): value for name, value in rules.items()}
+    return {name: name_as_script(value) if isinstance(value, dict) else value for name, value in named.items()}
+
+
 def split_words(text: str) -> set[str]:
     """Return the words of a plain text in lower case, and of those with hyphens or apostrophes the joined whole."""
-    text = normalise("NFC", text.lower())
+    text = unicodedata.normalize("NFC", text.lower())
+    joint, hyphen, joined_word = _joints()
     words = set(WORD.findall(text))
-    for joined in JOINED_WORD.findall(text):
-        contracted = (part.removesuffix("'s").removesuffix("’s") for part in re.split(f"[{HYPHENS}]", joined))
-        words.update(JOINT.sub("", part) for part in (joined, *contracted))
+    for joined in joined_word.findall(text):
+        contracted = (part.removesuffix("'s").removesuffix("’s") for part in hyphen.split(joined))
+        words.update(joint.sub("", part) for part in (joined, *contracted))
     return words
+
+
+@cache
+def _joints() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a hyphen or apostrophe, of a hyphen, and of a word with some inside."""
+    rules = search_rules()["words"]
+    joint, hyphen = f"[{rules['hyphens']}{rules['apostrophes']}]", f"[{rules['hyphens']}]"
+    return re.compile(joint), re.compile(hyphen), re.compile(rf"\w+(?:{joint}\w+)+")
 
 
 def find_endings(words: Mapping[tuple[str, str], int]) -> dict[str, list[str]]:

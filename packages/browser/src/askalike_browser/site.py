@@ -1,0 +1,173 @@
+"""Writes an archive as a static site: a page, a script that puts the search into other pages, and their data.
+
+The folder works on any web server and from a disk. It needs no service, sends nothing anywhere, and searches nearly as
+the archive's default ranker does: by the words of titles and texts, and by vectors if the archive's ranker looks up
+those of queries, see `vectors.py`.
+"""
+
+import html
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike import Answer, Archive, Question, Settings, View, build
+from askalike.plugin.exports import (
+    AbstentionRule,
+    LogCallback,
+    ProgressTracker,
+    TermExtractor,
+    WordScores,
+    abstention_rule,
+    build_widget,
+    chunks,
+    readable_blocks,
+    safe_url,
+    truncate,
+)
+from askalike_browser.data import write_data
+from askalike_browser.parts import Parts, find_parts
+from askalike_browser.vectors import VectorTables
+from askalike_browser.words import WordIndex, shown_title
+
+VECTORS_FILE = "data/vectors.js"
+ANSWERS_PER_FILE = 256
+"""Number of questions whose texts are in one file, which is loaded when somebody unfolds one of them."""
+MAX_ANSWERS, MAX_TEXT = 3, 4_000
+"""Maximum number of a question's answers on the page, and of characters of a text."""
+FILES = ("search.js", "page.js", "page.css")
+ANSWERED, DESCRIBED = 1, 2
+"""Kinds of texts that can be unfolded below a title: answers, or only the question's own body."""
+
+Texts = dict[str, list[list[tuple[int, str]]]]
+"""`body` and `answers`: each text in blocks, with 1 for code."""
+
+
+class StaticSiteExport(Settings):
+    """A page that searches the questions in the browser, without a service.
+
+    `index.html` is the page, `widget.js` the script for other pages, `search.js` the search of both. `data/` has the
+    titles, the words, the vectors (see VECTORS_FILE; not with every ranker), and the texts of answers.
+    """
+
+    def write(self, archive: Archive, folder: Path, track: ProgressTracker, log: LogCallback) -> Mapping[str, int]:
+        """Write the files; return the number of questions, words, vectors and texts in them."""
+        view, ranker = archive.view(), build(archive=archive)
+        parts = find_parts(ranker, view.language)
+        questions = [q for _, q in track(view.questions(), total=len(view), description="questions")]
+        data = folder / "data"
+        data.mkdir()
+        rows = {"index.html": len(questions)}
+        rule = abstention_rule(archive, ranker) if parts.is_whole and questions else None
+        rows |= _write_search(data, view, questions, parts, rule)
+        rows["data/texts-*.js"] = _write_titles(data, view, track(questions, total=len(questions), description="texts"))
+        _write_page(folder, archive.meta.get("name") or archive.path.name, view)
+        for remark in parts.remarks:
+            log(remark)
+        return {name: n for name, n in rows.items() if n or name == "index.html"}
+
+
+def _make_extractor(words: WordScores, view: View) -> TermExtractor:
+    """Return the extractor of terms; without bodies a title is the whole text, and one field is enough."""
+    extractor = TermExtractor.from_settings(words.settings)
+    if view.has_bodies or len(extractor.fields) == 1:
+        return extractor
+    return TermExtractor.from_settings({**words.settings, "fields": "title", "field_weights": None})
+
+
+def phrase(questions: Sequence[Question], rephrasings: bool) -> Iterator[Question]:
+    """Yield each question, then its rephrasings if they are searched, as the rows of the words."""
+    for question in questions:
+        yield question
+        for text in question.rephrasings if rephrasings else ():
+            yield replace(question, title=text, body="")
+
+
+def _describe_ranking(parts: Parts, rule: AbstentionRule | None) -> dict[str, Any]:
+    return {
+        "lambda": parts.words.parameters["lambda"],
+        "weights": list(parts.weights),
+        "minScore": parts.vectors.min_score if parts.vectors else None,
+        "threshold": rule.lenient if rule else None,
+    }
+
+
+def _write_search(
+    data: Path, view: View, questions: Sequence[Question], parts: Parts, rule: AbstentionRule | None
+) -> dict[str, int]:
+    """Write what the search reads; return the number of words and, if there are any, of vectors."""
+    index = WordIndex(_make_extractor(parts.words, view), view.language)
+    for number, question in enumerate(questions):
+        index.add(number, question)
+    values = index.values() | {"ranking": _describe_ranking(parts, rule), "vectors": parts.vectors is not None}
+    write_data(data, "words", values, index.arrays())
+    if parts.vectors is None:
+        return {"data/words.js": index.count_words()}
+    searched = list(phrase(questions, parts.words.settings["rephrasings"]))
+    tables = VectorTables(parts.vectors, view, searched)
+    background = tables.rotate(rule.background.vectors if rule else np.empty((0, len(tables.axes)), np.float32))
+    everyday: dict[str, NDArray[Any]] = {"background": background.values.ravel(), "backgroundScales": background.scales}
+    write_data(data, "vectors", tables.values(), tables.arrays(index.words) | everyday)
+    return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
+
+
+def _write_titles(data: Path, view: View, questions: Iterable[Question]) -> int:
+    """Write the titles and addresses, and the texts that unfold below them; return the number of questions with any."""
+    titles: dict[str, list[str]] = {"titles": [], "urls": [], "ids": []}
+    kinds: list[int] = []
+    for number, batch in enumerate(chunks(questions, ANSWERS_PER_FILE)):
+        kinds += _write_texts(data, f"texts-{number}", view, batch)
+        for question in batch:
+            titles["titles"].append(shown_title(question))
+            titles["urls"].append(safe_url(question.url) or "")
+            titles["ids"].append(question.id)
+    write_data(data, "titles", {**titles, "perFile": ANSWERS_PER_FILE}, {"kinds": np.array(kinds, np.uint8)})
+    return sum(kind > 0 for kind in kinds)
+
+
+def _write_texts(data: Path, name: str, view: View, questions: Sequence[Question]) -> list[int]:
+    """Write the texts that unfold below some titles, if there are any; return what each question has, or 0."""
+    answers = view.get_answers_to(question.id for question in questions)
+    texts = [_collect_texts(question, answers[question.id]) for question in questions]
+    kinds = [ANSWERED if own["answers"] else DESCRIBED if own["body"] else 0 for own in texts]
+    if any(kinds):
+        write_data(data, name, {"texts": texts}, {})
+    return kinds
+
+
+def _collect_texts(question: Question, answers: Sequence[Answer]) -> Texts:
+    best = sorted(answers, key=lambda a: (a.id != question.accepted_answer_id, -(a.votes or 0)))[:MAX_ANSWERS]
+    return {
+        "body": [_shorten(question.body, question.markup)] if question.body.strip() else [],
+        "answers": [_shorten(answer.body, answer.markup) for answer in best],
+    }
+
+
+def _shorten(text: str, markup: Any) -> list[tuple[int, str]]:
+    blocks, left = [], MAX_TEXT
+    for block in readable_blocks(text, markup):
+        blocks.append((int(block.is_code), truncate(block.text, left)))
+        left -= len(block.text)
+        if left <= 0:
+            break
+    return blocks
+
+
+def _write_page(folder: Path, name: str, view: View) -> None:
+    own = files("askalike_browser") / "files"
+    for file in FILES:
+        (folder / file).write_bytes((own / file).read_bytes())
+    (folder / "widget.js").write_text(build_widget(own / "widget.js"), encoding="utf-8")
+    messages: Mapping[str, Mapping[str, str]] = json.loads((own / "messages.json").read_text(encoding="utf-8"))
+    language = view.language if view.language and view.language in messages else "en"
+    inserted = {"name": name, "language": language, **messages[language]}
+    page = (own / "index.html").read_text(encoding="utf-8")
+    for key, text in inserted.items():
+        page = page.replace(f"{{{{{key}}}}}", html.escape(text))
+    data = json.dumps(messages, ensure_ascii=False).replace("<", "\\u003c")
+    (folder / "index.html").write_text(page.replace("{{messages}}", data), encoding="utf-8")
