@@ -1,4 +1,4 @@
-"""What an export needs: what a ranker is made of, the terms and vectors of texts, and the rules of a search, as data.
+"""The names that an export needs: what a ranker is made of, terms and vectors of texts, and the rules of a search.
 
 An export is a class of settings with the method of `ExportFormat`, and is registered in the group `askalike.exports`.
 A ranker says by `word_scores`, `vector_scores`, `parts` and `weights_for` how it scores, an encoder by `lookup` how it

@@ -25,7 +25,7 @@ def candidates_needed(name: str) -> SettingsError:
 
 
 class WordScores(NamedTuple):
-    """How a ranker scores words, as data: for what does the same elsewhere."""
+    """The scoring of a ranker's words as data, for what does the same elsewhere."""
 
     similarity: str
     """The name of its similarity; of a ranker that does more than its similarity, its own."""
@@ -36,7 +36,7 @@ class WordScores(NamedTuple):
 
 
 class VectorScores(NamedTuple):
-    """How a ranker scores vectors: the similarities of some fields, in a weighted mean."""
+    """The scoring of a ranker's vectors: the weighted mean of some fields' similarities."""
 
     encoder: Encoder
     fields: tuple[str, ...]
@@ -84,12 +84,12 @@ class Ranker(ABC):
 
     @property
     def word_scores(self) -> WordScores | None:
-        """How it scores words; None for a ranker that does not, or only its parts do."""
+        """The scoring of its words; None if it has none of its own, but for those of its parts."""
         return None
 
     @property
     def vector_scores(self) -> VectorScores | None:
-        """How it scores vectors; None for a ranker that does not, or only its parts do."""
+        """The scoring of its vectors; None if it has none of its own, but for those of its parts."""
         return None
 
     def weights_for(self, language: str | None) -> Sequence[float] | None:
