@@ -50,6 +50,15 @@ def test_feedback_names_its_question(service: Service, fields: dict[str, Any], s
     assert send_feedback(service, **fields) == status
 
 
+def test_feedback_finds_the_title_of_a_message(serve, archive) -> None:
+    served = serve(archive)
+    for body in ("Hello! Where may I park my boat?", "Where is my boat, please"):
+        assert send_feedback(served, title="", body=body, find_title=True) == 204
+    assert send_feedback(served, title="", body="Where?") == 422
+    titles = {gap["title"] for gap in served.get(f"{V1}/gaps").json["gaps"]}
+    assert titles == {"Where may I park my boat?", "Where is my boat, please"}
+
+
 def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> None:
     served = serve(archive)
     for _ in range(2):

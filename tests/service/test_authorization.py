@@ -14,6 +14,7 @@ ROUTES = {
     f"POST {V1}/similar": "search",
     f"POST {V1}/feedback": "search",
     f"POST {V1}/answer": "read",
+    f"POST {V1}/drafts": "write",
     f"POST {V1}/embeddings": "read",
     f"POST {V1}/v1/embeddings": "read",
     "GET /v1/models": "only",

@@ -112,3 +112,22 @@ def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
     assert [(r["id"], r["url"]) for r in results] == [("a", None)]
     assert both.get(f"{SIMILAR}?title=boil").json["results"] == []
     assert both.end() == 0
+
+
+def test_find_title_takes_the_first_question_of_a_message(service: Service) -> None:
+    message = "Hello all! I have lost my library card. What should I do?"
+    found = service.send("POST", SIMILAR, {"body": message, "find_title": True}).json["results"]
+    assert found == service.send("POST", SIMILAR, {"title": "What should I do?", "body": message}).json["results"] != []
+    assert service.send("POST", SIMILAR, {"body": "My library card!", "find_title": True}).json["results"] == []
+    titled = {"title": "library card", "body": message}
+    assert (
+        service.send("POST", SIMILAR, titled | {"find_title": True}).json["results"]
+        == service.send("POST", SIMILAR, titled).json["results"]
+    )
+
+
+def test_main_words_leave_out_function_words(service: Service) -> None:
+    answer = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1&explain=true").json
+    assert answer["results"][0]["main_words"] == ["stolen"]
+    assert answer["likely_from"] == 0.5
+    assert service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1").json["results"][0]["main_words"] is None

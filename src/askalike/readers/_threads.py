@@ -14,6 +14,8 @@ from askalike.text.passages import split_sentences
 MAX_ANSWERS = 10
 """Maximum number of other people's messages that form the answer if none is marked as the solution."""
 MAX_TITLE_LENGTH = 300
+MAX_SEARCHED = 10_000
+"""The number of characters at the beginning of a message in which a question is looked for."""
 SOLVED_EMOJIS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check", "check", "check_mark"})
 """Reactions that mark a message as the solution."""
 OPENERS = re.compile(
@@ -77,8 +79,7 @@ class Conversation:
 
         title: that of the conversation, if it has one; by default its question.
         """
-        title = title or find_question(self.first.text)
-        if title is None:
+        if (question := read_question(self.first.text, title)) is None:
             return None
         answers = self._solutions or self._answers
         if not answers:
@@ -87,13 +88,15 @@ class Conversation:
                 "threads that bots alone answered left out" if only_bots else "threads that nobody answered left out"
             )
             return None
-        body = "" if self.first.text == title else self.first.text
-        return ThreadDraft(id, title, body, "\n\n".join(answer.text for answer in answers), url)
+        return ThreadDraft(id, *question, "\n\n".join(answer.text for answer in answers), url)
 
 
-def begin_conversation(first: Message, source: SourceFiles) -> Conversation | None:
-    """Return the conversation that a message begins; None, with a note, if it is by a bot or asks nothing."""
-    if not first.is_bot and find_question(first.text) is not None:
+def begin_conversation(first: Message, source: SourceFiles, title: str | None = None) -> Conversation | None:
+    """Return the conversation that a message begins; None, with a note, if it is by a bot or asks nothing.
+
+    title: that of the conversation, if it has one, which is then the question.
+    """
+    if not first.is_bot and read_question(first.text, title) is not None:
         return Conversation(first)
     source.note(f"threads that {'a bot began' if first.is_bot else 'begin with no question'} left out")
     return None
@@ -109,12 +112,22 @@ def parse_sent_at(value: Any) -> float | None:
     return at
 
 
+def read_question(text: str, title: str | None = None) -> tuple[str, str] | None:
+    """Return title and body of the question that a message asks; None if it asks none.
+
+    title: that of its conversation, if it has one. The body is all of the message, unless that is just the title.
+    """
+    if not (title := title or find_question(text)):
+        return None
+    return title, "" if text.strip() == title else text
+
+
 def find_question(text: str) -> str | None:
     """Return the first sentence with a question mark, else the first that begins like a question, or None.
 
     Code and links are ignored.
     """
-    sentences = split_sentences(CODE_OR_LINK.sub(" … ", text))
+    sentences = split_sentences(CODE_OR_LINK.sub(" … ", text[:MAX_SEARCHED]))
     marked = (s for s in sentences if s.rstrip("\"'”’»)]* _").endswith(("?", "？", "؟", "\u037e")))
     opened = (s for s in sentences if OPENERS.match(s))
     question = next(marked, None) or next(opened, None)

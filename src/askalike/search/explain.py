@@ -12,12 +12,16 @@ from askalike.core.types import Contribution, Explanation, Question, SearchHit
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
+from askalike.text.language import stop_words
 from askalike.text.passages import extract_snippet, is_command, is_notation
 from askalike.text.words import find_words
 
 SNIPPET_LENGTH = 160
 MAX_CACHED_LABELS = 4_096
 FIELD_NAMES = {"text": "title and body", "answer": "accepted answer", "rephrasing": "another phrasing"}
+STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
+N_MAIN_WORDS, MIN_MAIN_SHARE = 3, 0.2
+"""The number of main words, each of at least this share of the heaviest one's weight."""
 LINK_NAME = "link"
 """The word shown for the token of a link."""
 
@@ -92,6 +96,26 @@ def found_words(hit: SearchHit) -> list[str]:
     """Return the distinct words of the query that were found in a hit."""
     contributions = hit.explanation.contributions if hit.explanation else ()
     return list(dict.fromkeys(map(attrgetter("word"), contributions)))
+
+
+def main_words(hit: SearchHit) -> list[str]:
+    """Return the words that contribute most to a hit's score, the heaviest first; no function words if others do."""
+    rows = [row for row in (hit.explanation.contributions if hit.explanation else ()) if row.fields and row.score > 0]
+    words = drop_function_words(frozenset(row.word.casefold() for row in rows), hit.question.language)
+    rows = sorted((row for row in rows if row.word.casefold() in words), key=lambda row: -row.score)
+    heavy = [row.word.casefold() for row in rows if row.score > MIN_MAIN_SHARE * rows[0].score]
+    return list(dict.fromkeys(heavy))[:N_MAIN_WORDS]
+
+
+def drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
+    """Return the words without function words; all of them if there are no others."""
+    return words - function_words(language) or words
+
+
+@lru_cache(1024)
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the function words of a language; of all languages if it is not known."""
+    return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))
 
 
 def corrected_words(hits: Sequence[SearchHit]) -> Sequence[str]:

@@ -11,13 +11,14 @@ from askalike.core.types import Answer, Link, Question
 from askalike.search.engine import SearchResult
 from askalike.service import telemetry
 from askalike.service.callers import caller_id, enforce_storing_limit
-from askalike.service.schema import CommitResponse, FeedbackRequest, SimilarRequest
+from askalike.service.schema import MAX_TITLE_LENGTH, CommitResponse, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
 from askalike.store.editing import get_answers, get_links, put_records
 from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback, log_query
 from askalike.text.analyzer import Analyzer
+from askalike.text.clean import collapse_spaces
 
 MAX_ANSWERS, MAX_LINKS = 100, 1_000
 MAX_STORED_IDS = 20
@@ -49,8 +50,10 @@ def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> Ques
 
 async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchResult]:
     """Return the ranker's name and its hits; the search is counted and timed."""
+    if (request := query.to_search_request()) is None:
+        return archive.model, SearchResult((), 0.0)
     start = time.perf_counter()
-    model, hits = await archive.search(query.to_search_request())
+    model, hits = await archive.search(request)
     telemetry.SEARCH_SECONDS(archive.name).observe(time.perf_counter() - start)
     if not hits:
         telemetry.ABSTENTIONS(archive.name).inc()
@@ -100,9 +103,10 @@ async def record_feedback(archive: ServedArchive, request: Request, feedback: Fe
         raise HTTPException(422, "body.chosen_id: accept and reject need a question's id; other verdicts have none")
     if feedback.chosen_id is not None and feedback.chosen_id not in feedback.shown_ids:
         raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
+    title, body = feedback.read() or (collapse_spaces(feedback.body)[:MAX_TITLE_LENGTH], feedback.body)
     chosen = () if feedback.chosen_id is None else (feedback.chosen_id,)
     shown_ids = list(dict.fromkeys((*feedback.shown_ids[: MAX_STORED_IDS - 1], *chosen)))
-    query = LoggedQuery(feedback.title, feedback.body, shown_ids, archive.model)
+    query = LoggedQuery(title, body, shown_ids, archive.model)
     verdict, chosen_id = feedback.verdict, feedback.chosen_id
     await store_posted(archive, request, lambda store: insert_feedback(store, query, verdict, chosen_id))
     telemetry.FEEDBACK(archive.name, feedback.verdict).inc()

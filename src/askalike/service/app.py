@@ -23,6 +23,7 @@ from askalike.service.routes import (
     apache_answer,
     asking,
     discourse,
+    drafts,
     embeddings,
     moderation,
     monitoring,
@@ -64,7 +65,7 @@ def create_app(settings: ServiceSettings, shared: SharedFiles, faults: Mapping[s
     app.state.service = state
     app.router.default = SlashRedirector(app.router)
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
-    for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, moderation.router):
+    for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, drafts.router, moderation.router):
         app.include_router(router, prefix="/v1/{archive}")  # the busiest first, as routes are tried in order
     for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
         app.include_router(router)

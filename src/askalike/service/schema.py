@@ -11,8 +11,9 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
 from askalike.core.types import MARKS, Answer, Explanation, Link, Mark, Question, SearchHit, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
+from askalike.readers import read_question
 from askalike.search.engine import SearchRequest
-from askalike.search.explain import found_words
+from askalike.search.explain import found_words, main_words
 from askalike.store.editing import MAX_RECORDS
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import normalised_length, replace_forbidden
@@ -50,6 +51,9 @@ Body = Annotated[
     Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text"),
     AfterValidator(_limit_normalised),
 ]
+FindTitle = Annotated[
+    bool, Field(description="without a title: the body is a message, of which the first question is the title")
+]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="number of results")]
 Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
 LimitDate = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)]
@@ -78,11 +82,15 @@ Language = Annotated[
 Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 FEEDBACK_SCHEMA: JsonDict = {
+    "anyOf": [
+        {"properties": {"title": {"minLength": 1}}},
+        {"required": ["body", "find_title"], "properties": {"body": {"minLength": 1}, "find_title": {"const": True}}},
+    ],
     "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
     "then": {"required": ["chosen_id"], "properties": {"chosen_id": {"type": "string"}}},
     "else": {"properties": {"chosen_id": {"type": "null"}}},
 }
-"""In the OpenAPI description: `chosen_id` is required for verdicts on one question."""
+"""In the OpenAPI description: a title, or a body to find it in, and `chosen_id` for verdicts on one question."""
 
 
 class RequestModel(BaseModel):
@@ -98,11 +106,21 @@ class RequestModel(BaseModel):
         return value
 
 
-class SimilarRequest(RequestModel):
-    """A question that is being asked, and the conditions on its hits."""
+class AskedQuestion(RequestModel):
+    """A question: its title and body, or the message in which it is asked."""
 
     title: Title = ""
     body: Body = ""
+    find_title: FindTitle = False
+
+    def read(self) -> tuple[str, str] | None:
+        """Return title and body; None for a message that asks nothing."""
+        return read_question(self.body) if self.find_title and not self.title else (self.title, self.body)
+
+
+class SimilarRequest(AskedQuestion):
+    """A question that is being asked, and the conditions on its hits."""
+
     k: ResultCount = 5
     tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these tags")] = []
     before: BeforeDate = None
@@ -124,11 +142,12 @@ class SimilarRequest(RequestModel):
         """The conditions on its hits. Raises SettingsError if the dates exclude each other."""
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
 
-    def to_search_request(self) -> SearchRequest:
-        """Return the request for the engine."""
-        return SearchRequest(
-            self.title, self.body, self.k, self.filter, self.prefix, self.min_probability, self.min_similarity
-        )
+    def to_search_request(self) -> SearchRequest | None:
+        """Return the request for the engine; None for a message that asks nothing."""
+        if (question := self.read()) is None:
+            return None
+        minima = self.min_probability, self.min_similarity
+        return SearchRequest(*question, self.k, self.filter, self.prefix, *minima)
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
@@ -146,11 +165,12 @@ class QuestionText(RequestModel):
     body: Body = ""
 
 
-class FeedbackRequest(QuestionText):
+class FeedbackRequest(AskedQuestion):
     """A verdict on the questions that were shown: on a chosen one, or on all of them."""
 
     model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
 
+    title: Title
     shown_ids: Annotated[list[Id], Field(max_length=100)]
     verdict: FeedbackVerdict
     chosen_id: Id | None = None
@@ -158,6 +178,12 @@ class FeedbackRequest(QuestionText):
         False,
         description="whether a hit was opened or accepted earlier in the same page view; for the usage counts",
     )
+
+    @model_validator(mode="after")
+    def _require_question(self) -> Self:
+        if not self.title and not (self.find_title and self.body):
+            raise ValueError("title: expected at least 1 character, or find_title and a body")
+        return self
 
 
 @dataclass(slots=True)
@@ -204,6 +230,10 @@ class SimilarQuestion:
         Field(description="without a calibration: a score from 0 to 1 on the same scale for every query"),
     ]
     matched_words: Annotated[list[str], Field(description="the words of the question that were found in it")]
+    main_words: Annotated[
+        list[str] | None,
+        Field(description="at most three that contribute most, no function words if others do, if `explain` is true"),
+    ]
     contributions: Annotated[
         list[MatchedWord] | None, Field(description="details of these words, if `explain` is true")
     ]
@@ -226,7 +256,7 @@ class SimilarQuestion:
             question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
             hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
             hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None, hit.duplicate_of,
-            hit.similarity, found_words(hit), contributions, fields,
+            hit.similarity, found_words(hit), main_words(hit) if explain else None, contributions, fields,
         )  # fmt: skip
 
 

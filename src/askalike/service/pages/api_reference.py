@@ -49,6 +49,11 @@ EXAMPLES: Mapping[str, Any] = {
     "POST feedback": {
         "title": "where do I return a book", "shown_ids": ["q1"], "verdict": "accept", "chosen_id": "q1",
     },
+    "POST drafts": {
+        "source": "chat", "id": "7/102", "messages": [
+            {"text": "Where do I return a book?", "author": "ann"}, {"text": ANSWER["body"], "author": "ben"},
+        ],
+    },
     "POST duplicates/{id}/decision": {"decision": "accept"},
     "GET topics/similar_to": "title=where+do+I+return+a+book",
     "GET answer/api/v1/question/similar": "title=where+do+I+return+a+book",

@@ -3,14 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil
 
 from askalike.core import registry
 from askalike.core.types import Contribution, Explanation
-from askalike.search.explain import sum_fields
+from askalike.search.explain import drop_function_words, sum_fields
 from askalike.service.pages.languages import mark
-from askalike.text.language import stop_words
 
 MAX_WORDS = 12
 N_STRENGTHS = 4
@@ -20,7 +18,6 @@ FIELD_NAMES = (
     mark("title"), mark("body"), mark("title and body"), mark("accepted answer"), mark("another phrasing"),
 )  # fmt: skip
 """The names of fields in the catalogues; see sum_fields."""
-STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     """Return the summary of an explanation; `language`: the document's, if it is known."""
     explanation = explanation or Explanation(0.0)
     matching = [c for c in explanation.contributions if c.fields and c.score > 0]
-    content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
+    content_words = drop_function_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
     heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
     distinct: dict[str, Contribution] = {}
@@ -75,18 +72,7 @@ def matched_words(explanation: Explanation | None, language: str | None) -> froz
     if explanation is None:
         return frozenset()
     words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
-    return _drop_function_words(words, language)
-
-
-def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
-    """Return the words without function words; all of them if there are no others."""
-    return words - function_words(language) or words
-
-
-@lru_cache(1024)
-def function_words(language: str | None) -> frozenset[str]:
-    """Return the function words of a language; of all languages if it is not known."""
-    return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))
+    return drop_function_words(words, language)
 
 
 def _query_word(contribution: Contribution) -> str:
