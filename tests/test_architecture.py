@@ -290,7 +290,6 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
         "readers/_site.py",
         "core/network.py",
         "core/parallel.py",
-        "integrations/bots/web.py",
         "search/answering/grounded.py",
     )
     for file in FILES:

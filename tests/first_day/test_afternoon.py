@@ -2,9 +2,6 @@
 
 import json
 import os
-import re
-import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,34 +92,3 @@ def test_the_action_shows_in_a_dry_run_what_it_would_write(tmp_path: Path) -> No
         "[printing cuts off the last line](https://github.com/octo-org/desk/issues/1)"
         in (tmp_path / "summary.md").read_text()
     )
-
-
-@pytest.mark.long
-def test_the_page_of_bots_as_a_new_user_follows_it(tmp_path: Path) -> None:
-    pytest.importorskip("websockets", reason="needs the extra bots, as does the test's server")
-    from chat_servers import ZulipServer
-    from waiting import PATIENCE_S, wait_for
-
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    [block] = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "bots.md").read_text(), re.DOTALL)
-    *first, bot = [shlex.split(line)[2:] for line in block.splitlines()]
-    for words in first:
-        run(*words, folder=tmp_path)
-    with ZulipServer() as server:
-        login = server.credentials
-        lines = [f"email={login['ZULIP_EMAIL']}", f"key={login['ZULIP_API_KEY']}", f"site={server.address}"]
-        (tmp_path / "zuliprc").write_text("\n".join(["[api]", *lines]))
-        program = [sys.executable, "-c", "from askalike.cli import main; main()", *bot[:-1]]
-        assert bot[-1] == "--dry-run"
-        process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path)
-        try:
-            wait_for(lambda: server.connections or process.poll() is not None)
-            server.ask("I have lost my library card. What should I do?")
-            [text] = wait_for(server.texts)
-            process.terminate()
-            _, log = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-    assert "https://desk.example/q/r013" in text
-    assert "the same question (" in text
-    assert process.returncode == 0, log

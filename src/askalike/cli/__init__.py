@@ -71,10 +71,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Serve": {
         "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
         "mcp": ("service", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
-        "bot": (
-            "service",
-            "Answer each new thread of a chat once, with earlier questions, if one of them likely asks the same.",
-        ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
     },
     "Maintain": {

@@ -34,6 +34,8 @@ class ChatServer:
         self.requests: list[str] = []
         self.faults: deque[Answer] = deque()
         """What the next requests that write get as their answer, with `Retry-After: 0.05`."""
+        self.written: list[Fields] = []
+        """The fields of the requests that have written something."""
         self.is_locked_out = False
         self.connections = 0
         self._ids = count(101)
@@ -50,7 +52,7 @@ class ChatServer:
                 fields = dict(parse_qsl(parts.query)) | (json.loads(raw) or {} if is_json else dict(parse_qsl(raw)))
                 status, answer = server.take(self.command, parts.path, fields, self.headers.get("Authorization", ""))
                 body = json.dumps(answer).encode() if answer is not None else b""
-                self.reply(body, status, retry_after="0.05")
+                self.reply(body, status, retry_after="0.05", content_type="application/json")
 
             do_GET = do_POST = do_PATCH = do_DELETE = handle_any
 
@@ -70,6 +72,8 @@ class ChatServer:
             return self.refuse()
         if self.is_write(method, path) and self.faults:
             return self.faults.popleft()
+        if self.is_write(method, path):
+            self.written.append(fields)
         return self.answer(method, path, fields)
 
     def decode(self, authorization: str) -> str:
@@ -393,6 +397,8 @@ class DiscordServer(SocketServer):
         super().__init__()
         self.posts: dict[str, Fields] = {}
         self.close_code = 0
+        self.intervals: deque[str] = deque()
+        """What the next connections are told instead of a time between heartbeats, as JSON."""
         self.dispatched: list[dict[str, Any]] = []
         self._sequence = count(1)
 
@@ -422,7 +428,8 @@ class DiscordServer(SocketServer):
         return 200, [m for m in reversed(self.messages) if m["channel_id"] == channel]
 
     def welcome(self, socket: ServerConnection) -> None:
-        socket.send(json.dumps({"op": 10, "d": {"heartbeat_interval": 200}}))
+        interval = self.intervals.popleft() if self.intervals else "200"
+        socket.send(f'{{"op": 10, "d": {{"heartbeat_interval": {interval}}}}}')
 
     def hear(self, socket: ServerConnection, message: Fields) -> None:
         if message["op"] == 2 and self.close_code:

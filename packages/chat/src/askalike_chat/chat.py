@@ -4,46 +4,39 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Event
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-from askalike.core.errors import AskalikeError
-from askalike.readers import Message
+from aiohttp import ClientSession
 
 Payload = Mapping[str, Any]
 """An event as the product sends it."""
 Emoji = Literal["up", "down", "solved"]
+SOLVED_EMOJIS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check", "check", "check_mark"})
+"""Names of reactions that mark a message as the solution, in Zulip and Slack."""
 LOOKUP_S, MAX_LOOKUPS = 3600.0, 10_000
 UNSAFE_IN_URL = re.compile(r"[\s()<>|\[\]\"]")
-
-
-class ChatError(AskalikeError):
-    """A product does not answer, or refuses a request. code: its own name of the error, or the HTTP status."""
-
-    def __init__(self, message: str, code: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class RefusedBotError(ChatError):
-    """A product refuses the bot itself, e.g. for its token: trying again is useless."""
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     """A message as plain text, with the ids by which its product finds it.
 
-    thread: the id that a reader gives the thread, CHANNEL/FIRST MESSAGE. title: that of the thread, if people give
-    threads one.
+    thread: the id that an import gives the thread, CHANNEL/FIRST MESSAGE. author: any id of a person. at: seconds since
+    1970. is_solution: whether people have marked it. title: that of the thread, if people give threads one.
     """
 
     channel: str
     id: str
     thread: str
-    content: Message
+    text: str
+    author: str
+    at: float
+    is_bot: bool = False
+    is_solution: bool = False
     title: str = ""
 
 
@@ -83,7 +76,7 @@ ChatEvent = Started | Edited | Removed | Reacted
 
 
 class Chat(ABC):
-    """One product, as one account of a bot. `receive` runs in a thread of its own; the rest in the bot's."""
+    """One product, as one account of a bot. `receive` runs in a task of its own; the rest in the bot's."""
 
     name: ClassVar[str]
     credentials: ClassVar[Sequence[str]]
@@ -91,38 +84,40 @@ class Chat(ABC):
     default_address: ClassVar[str | None]
     """The address of the API; None if each organization has its own."""
 
-    def __init__(self, address: str, credentials: Mapping[str, str], channels: Collection[str], stop: Event) -> None:
-        """channels: names or ids of the channels to look at; empty for all that the bot is in. stop: ends all waits."""
-        self._address, self._credentials, self._stop = address.rstrip("/"), credentials, stop
+    def __init__(
+        self, session: ClientSession, address: str, credentials: Mapping[str, str], channels: Collection[str] = ()
+    ) -> None:
+        """channels: names or ids of the channels to look at; empty for all that the bot is in."""
+        self._session, self._address, self._credentials = session, address.rstrip("/"), credentials
         self._channels = frozenset(channel.removeprefix("#") for channel in channels)
 
     @abstractmethod
-    def receive(self) -> Iterator[Payload]:
-        """Connect, and yield events until the connection ends. Raises ChatError; RefusedBotError ends the bot."""
+    def receive(self) -> AsyncGenerator[Payload, None]:
+        """Connect, and yield events until the connection ends. Raises ApiError; RefusedBotError ends the bot."""
 
     @abstractmethod
-    def interpret(self, payload: Payload) -> Iterator[ChatEvent]:
-        """Yield what an event says about public channels and people. Raises ChatError, and LookupError and such."""
+    def interpret(self, payload: Payload) -> AsyncGenerator[ChatEvent, None]:
+        """Yield what an event says about public channels and people. Raises ApiError, of which NotUnderstoodError."""
 
     @abstractmethod
-    def reply(self, to: ChatMessage, text: str) -> str:
-        """Write into the thread of a message, and return the new message's id. Raises ChatError."""
+    async def reply(self, to: ChatMessage, text: str) -> str:
+        """Write into the thread of a message, and return the new message's id. Raises ApiError."""
 
     @abstractmethod
-    def edit(self, channel: str, id: str, text: str) -> None:
-        """Change a message of the bot. Raises ChatError."""
+    async def edit(self, channel: str, id: str, text: str) -> None:
+        """Change a message of the bot. Raises ApiError."""
 
     @abstractmethod
-    def delete(self, channel: str, id: str) -> None:
-        """Delete a message of the bot. Raises ChatError."""
+    async def delete(self, channel: str, id: str) -> None:
+        """Delete a message of the bot. Raises ApiError."""
 
     @abstractmethod
-    def read_thread(self, channel: str, id: str) -> Sequence[ChatMessage]:
-        """Return the messages of the thread that a message is in, the first one first. Raises ChatError."""
+    async def read_thread(self, channel: str, id: str) -> Sequence[ChatMessage]:
+        """Return the messages of the thread that a message is in, the first one first. Raises ApiError."""
 
     @abstractmethod
-    def link(self, message: ChatMessage) -> str:
-        """Return the address of a message."""
+    async def link(self, message: ChatMessage) -> str:
+        """Return the address of a message. Raises ApiError."""
 
     def escape(self, text: str) -> str:
         """Return a text that is shown as it is, and mentions nobody. This is for Markdown without escapes."""
@@ -143,17 +138,18 @@ MARKDOWN_LOOKALIKES = str.maketrans({
 })  # fmt: skip
 
 
-class Lookups:
+class Lookups(Generic[AnswerT]):
     """Answers about ids, each asked for once an hour: a channel may become private, or get another name."""
 
-    def __init__(self, ask: Callable[[str], Mapping[str, Any]]) -> None:
+    def __init__(self, ask: Callable[[str], Awaitable[AnswerT]]) -> None:
         self._ask = ask
-        self._answers: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._answers: dict[str, tuple[float, AnswerT]] = {}
 
-    def __getitem__(self, id: str) -> Mapping[str, Any]:
-        at, answer = self._answers.get(id, (-math.inf, {}))
-        if time.monotonic() - at >= LOOKUP_S:
-            answer = self._ask(id)
+    async def get(self, id: str) -> AnswerT:
+        """Return the answer. Raises what asking raises."""
+        at, answer = self._answers.get(id, (-math.inf, None))
+        if answer is None or time.monotonic() - at >= LOOKUP_S:
+            answer = await self._ask(id)
             if len(self._answers) >= MAX_LOOKUPS:
                 self._answers.clear()
             self._answers[id] = time.monotonic(), answer

@@ -1,4 +1,4 @@
-"""The threads that a bot has answered, in a file of its archive, so that it answers none twice.
+"""The threads that a bot has answered, in a file of its own, so that it answers none twice.
 
 It holds ids and no texts: one JSON object a line, of which the last one of a thread counts.
 """
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Self
 
-from askalike.core.errors import ArchiveError
+from askalike_chat.errors import BotError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class AnsweredThreads:
     """The answers of one product's bot. One process at a time may hold them."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """path: of the file; None for a dry run, which remembers them only while it lasts. Raises ArchiveError."""
+        """path: of the file; None for a dry run, which remembers them only while it lasts. Raises BotError."""
         self._by_thread: dict[str, GivenAnswer] = {}
         self._by_message: dict[tuple[str, str], str] = {}
         self._file = _open_locked(path) if path else None
@@ -57,7 +57,7 @@ class AnsweredThreads:
         return self._by_thread.get(self._by_message.get((channel, id), ""))
 
     def put(self, given: GivenAnswer, /, **changes: object) -> GivenAnswer:
-        """Store an answer with changes, durably. Raises ArchiveError."""
+        """Store an answer with changes, durably. Raises BotError."""
         given = replace(given, **changes)  # type: ignore[arg-type]
         self._remember(given)
         if self._file:
@@ -66,7 +66,7 @@ class AnsweredThreads:
                 self._file.flush()
                 os.fsync(self._file.fileno())
             except OSError as error:
-                raise ArchiveError(f"{self._file.name}: {error.strerror}; free some space") from None
+                raise BotError(f"{self._file.name}: {error.strerror}; free some space") from None
         return given
 
     def _remember(self, given: GivenAnswer) -> None:
@@ -77,13 +77,14 @@ class AnsweredThreads:
 
 def _open_locked(path: Path) -> IO[str]:
     try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # closed with its owner
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise ArchiveError(f"{path}: another bot serves this archive there; end it first") from None
+        raise BotError(f"{path}: another bot answers there; end it, or name another file with --state") from None
     except OSError as error:
-        raise ArchiveError(f"{path}: {error.strerror}; the bot must be able to write there") from None
+        raise BotError(f"{path}: {error.strerror}; name a file that the bot may write with --state") from None
     return file
 
 
