@@ -106,7 +106,7 @@ class RequestModel(BaseModel):
         return value
 
 
-class AskedQuestion(RequestModel):
+class PosedQuestion(RequestModel):
     """A question: its title and body, or the message in which it is asked."""
 
     title: Title = ""
@@ -118,7 +118,7 @@ class AskedQuestion(RequestModel):
         return read_question(self.body) if self.find_title and not self.title else (self.title, self.body)
 
 
-class SimilarRequest(AskedQuestion):
+class SimilarRequest(PosedQuestion):
     """A question that is being asked, and the conditions on its hits."""
 
     k: ResultCount = 5
@@ -165,7 +165,7 @@ class QuestionText(RequestModel):
     body: Body = ""
 
 
-class FeedbackRequest(AskedQuestion):
+class FeedbackRequest(PosedQuestion):
     """A verdict on the questions that were shown: on a chosen one, or on all of them."""
 
     model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)

@@ -31,13 +31,15 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
 
-def read(model: type[ModelT], value: Any) -> ModelT:
-    """Return a value from a server in its expected form. Raises NotUnderstoodError."""
+def read(model: type[ModelT], value: Any, *path: str) -> ModelT:
+    """Return a value from a server, or what it has at a path, in its expected form. Raises NotUnderstoodError."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
     try:
         return TypeAdapter(model).validate_python(value)
     except ValidationError as error:
         wrong = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, wrong["loc"])) or "it"
+        place = ".".join(map(str, (*path, *wrong["loc"]))) or "it"
         raise NotUnderstoodError(f"{model.__name__}: {place}: {wrong['msg']}", "not understood") from None
 
 

@@ -37,8 +37,8 @@ NEW_SESSION_CODES = ("4007", "4009", str(TOO_BIG))
 LEAVE_CODE = 4000
 """The code with which the bot closes a connection: after the usual one the session could not be resumed."""
 HELLO_S = 15.0
-MIN_BEAT_MS, MAX_BEAT_MS = 100, 600_000
-"""The limits of what the gateway may ask for; Discord asks for a heartbeat about every 41 seconds."""
+Interval = Annotated[float, Field(ge=100, le=600_000, allow_inf_nan=False)]
+"""Milliseconds between heartbeats, of which Discord asks for about 41,000. Any others are refused, NaN among them."""
 TEXT_CHANNELS, PUBLIC_THREADS = (0, 5), (10, 11)
 PERSONS_MESSAGE, REPLY = 0, 19
 """The types of messages that are no notices."""
@@ -52,12 +52,6 @@ EMOJI_BY_TEXT: Mapping[str, Emoji] = {
 }  # fmt: skip
 SKIN_TONES = "🏻🏼🏽🏾🏿"
 NO_MENTIONS: Mapping[str, Any] = {"allowed_mentions": {"parse": []}}
-
-
-class Beat(Model):
-    """What the gateway asks for at the beginning. A time that is no time, or none that anybody waits, is refused."""
-
-    heartbeat_interval: Annotated[float, Field(ge=MIN_BEAT_MS, le=MAX_BEAT_MS, allow_inf_nan=False)]
 
 
 class User(Model):
@@ -79,12 +73,6 @@ class Ready(Model):
     session_id: str
     resume_gateway_url: str
     user: User
-
-
-class Gateway(Model):
-    """Where events come from."""
-
-    url: str
 
 
 class EmojiName(Model):
@@ -192,7 +180,7 @@ class DiscordChat(Chat):
         if self._ready:
             address = self._ready.resume_gateway_url
         else:
-            address = read(Gateway, await self._api.get("gateway/bot")).url
+            address = read(str, await self._api.get("gateway/bot"), "url")
         try:
             async with (
                 open_socket(self._session, f"{address}/?v=10&encoding=json", LEAVE_CODE) as socket,
@@ -211,7 +199,7 @@ class DiscordChat(Chat):
         hello = await socket.receive(HELLO_S)
         if hello.get("op") != HELLO:
             raise ApiError("Discord: the gateway did not say hello")
-        every_s = read(Beat, hello.get("d")).heartbeat_interval / 1000
+        every_s = read(Interval, hello, "d", "heartbeat_interval") / 1000
         await socket.send(self._identification())
         next_beat = time.monotonic() + every_s * random.random()
         is_answered = True
@@ -288,7 +276,7 @@ class DiscordChat(Chat):
             "message_reference": {"message_id": to.id, "fail_if_not_exists": False},
             "nonce": to.id, "enforce_nonce": True,
         }  # fmt: skip
-        return read(Message, await self._api.send_json("POST", f"channels/{to.channel}/messages", body)).id
+        return read(str, await self._api.send_json("POST", f"channels/{to.channel}/messages", body), "id")
 
     async def edit(self, channel: str, id: str, text: str) -> None:
         body = {"content": text[:MAX_TEXT_LENGTH], **NO_MENTIONS}

@@ -70,12 +70,6 @@ class MessageEvent(Model):
     subtype: str = ""
 
 
-class Deletion(Model):
-    """A message was deleted."""
-
-    deleted_ts: str
-
-
 class Change(Model):
     """A message was changed."""
 
@@ -107,37 +101,6 @@ class Channel(Model):
     is_private: bool = False
 
 
-class ChannelAnswer(Model):
-    """The answer about a channel."""
-
-    channel: Channel
-
-
-class Thread(Model):
-    """The answer about a thread."""
-
-    messages: Sequence[Message]
-
-
-class Account(Model):
-    """The answer about the bot itself."""
-
-    user_id: str
-    url: str
-
-
-class Connection(Model):
-    """The answer with the address of the websocket."""
-
-    url: str
-
-
-class Posted(Model):
-    """The answer to a new message."""
-
-    ts: str
-
-
 class SlackChat(Chat):
     """The public channels of a workspace that the app's bot is in; what is not in a thread may begin one."""
 
@@ -156,11 +119,11 @@ class SlackChat(Chat):
         self._channel_of = Lookups(self._ask_channel)
 
     async def receive(self) -> AsyncGenerator[Payload, None]:
-        own = read(Account, await _call(self._bot, "auth.test", FATAL_AT_FIRST))
-        self._own_id = own.user_id
-        self._workspace = own.url
+        own = await _call(self._bot, "auth.test", FATAL_AT_FIRST)
+        self._own_id = read(str, own, "user_id")
+        self._workspace = read(str, own, "url")
         opened = await _call(self._app, "apps.connections.open", FATAL_AT_FIRST)
-        async with open_socket(self._session, read(Connection, opened).url) as socket:
+        async with open_socket(self._session, read(str, opened, "url")) as socket:
             while True:
                 envelope = await socket.receive(RECEIVE_S)
                 if id := envelope.get("envelope_id"):  # Slack sends it again if it is not acknowledged within 3 s
@@ -173,7 +136,7 @@ class SlackChat(Chat):
                     yield envelope
 
     async def interpret(self, payload: Payload) -> AsyncGenerator[ChatEvent, None]:
-        event = read(_Envelope, payload).payload.event
+        event = read(dict[str, Any], payload, "payload", "event")
         kind = event.get("type")
         if kind == "reaction_added":
             given = read(ReactionEvent, event)
@@ -185,7 +148,7 @@ class SlackChat(Chat):
             if about.channel_type != "channel":
                 return
             if about.subtype == "message_deleted":
-                yield Removed(about.channel, read(Deletion, event).deleted_ts)
+                yield Removed(about.channel, read(str, event, "deleted_ts"))
             elif about.subtype == "message_changed":
                 async for change in self._interpret_change(about.channel, read(Change, event)):
                     yield change
@@ -203,7 +166,7 @@ class SlackChat(Chat):
 
     async def reply(self, to: ChatMessage, text: str) -> str:
         fields = {"channel": to.channel, "thread_ts": to.id, "text": text, "unfurl_links": "false", **SILENT}
-        return read(Posted, await self._call("chat.postMessage", **fields)).ts
+        return read(str, await self._call("chat.postMessage", **fields), "ts")
 
     async def edit(self, channel: str, id: str, text: str) -> None:
         await self._call("chat.update", channel=channel, ts=id, text=text, **SILENT)
@@ -221,7 +184,7 @@ class SlackChat(Chat):
 
     async def _read_replies(self, channel: str, ts: str) -> Sequence[Message]:
         answer = await self._call("conversations.replies", channel=channel, ts=ts, limit=MAX_THREAD)
-        return read(Thread, answer).messages
+        return read(list[Message], answer, "messages")
 
     async def link(self, message: ChatMessage) -> str:
         channel, _, first = message.thread.partition("/")
@@ -234,7 +197,7 @@ class SlackChat(Chat):
         return f"<{url}|{title}>"
 
     async def _ask_channel(self, id: str) -> Channel:
-        return read(ChannelAnswer, await self._call("conversations.info", channel=id)).channel
+        return read(Channel, await self._call("conversations.info", channel=id), "channel")
 
     async def _is_public(self, id: str) -> bool:
         """Return whether a channel is a public one to look at."""
@@ -250,14 +213,6 @@ class SlackChat(Chat):
 
     async def _call(self, method: str, **fields: Any) -> Mapping[str, Any]:
         return await _call(self._bot, method, FATAL, fields)
-
-
-class _EventPayload(Model):
-    event: dict[str, Any]
-
-
-class _Envelope(Model):
-    payload: _EventPayload
 
 
 async def _call(api: JsonApi, method: str, fatal: Collection[str], fields: Mapping[str, Any] = {}) -> Mapping[str, Any]:

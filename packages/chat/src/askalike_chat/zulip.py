@@ -65,12 +65,6 @@ class Message(Model):
     reactions: Sequence[Reaction] = ()
 
 
-class MessageEvent(Model):
-    """A new message."""
-
-    message: Message
-
-
 class Update(Model):
     """A message has got another text, or another topic."""
 
@@ -95,12 +89,6 @@ class ReactionEvent(Reaction):
     user_id: int
 
 
-class Events(Model):
-    """The answer of an event queue."""
-
-    events: Sequence[dict[str, Any]]
-
-
 class Queue(Model):
     """An event queue."""
 
@@ -116,35 +104,11 @@ class Channel(Model):
     invite_only: bool
 
 
-class ChannelAnswer(Model):
-    """The answer about a channel."""
-
-    stream: Channel
-
-
 class Account(Model):
     """A person or a bot."""
 
     user_id: int
     is_bot: bool = False
-
-
-class Members(Model):
-    """The answer about people."""
-
-    members: Sequence[Account]
-
-
-class Messages(Model):
-    """The answer with messages."""
-
-    messages: Sequence[Message]
-
-
-class Posted(Model):
-    """The answer to a new message."""
-
-    id: str
 
 
 class ZulipChat(Chat):
@@ -177,16 +141,16 @@ class ZulipChat(Chat):
                 if error.code == "BAD_EVENT_QUEUE_ID":  # it was away for over ten minutes
                     self._queue = None
                 raise
-            for event in read(Events, answer).events:
-                last = max(last, read(int, event.get("id")))
+            for event in read(list[dict[str, Any]], answer, "events"):
+                last = max(last, read(int, event, "id"))
                 self._queue = queue, last
                 if event.get("type") != "heartbeat":
                     yield event
 
     async def _register(self) -> None:
-        members = read(Members, await self._api.get("users")).members
-        own = read(Account, await self._api.get("users/me"))
-        self._bots = {member.user_id for member in members if member.is_bot} | {own.user_id}
+        members = read(list[Account], await self._api.get("users"), "members")
+        own = read(int, await self._api.get("users/me"), "user_id")
+        self._bots = {member.user_id for member in members if member.is_bot} | {own}
         wanted = {"event_types": json.dumps(EVENT_TYPES), "apply_markdown": "false"}
         queue = read(Queue, await self._api.send_form("POST", "register", wanted))
         self._wait_s = queue.event_queue_longpoll_timeout_seconds + POLL_MARGIN_S
@@ -195,7 +159,7 @@ class ZulipChat(Chat):
     async def interpret(self, payload: Payload) -> AsyncGenerator[ChatEvent, None]:
         match payload.get("type"):
             case "message":
-                row = read(MessageEvent, payload).message
+                row = read(Message, payload, "message")
                 if await self._is_public(row) and await self._find_first(row) == row.id:
                     yield Started(self._to_message(row, row.id))
             case "update_message":
@@ -218,7 +182,7 @@ class ZulipChat(Chat):
     async def reply(self, to: ChatMessage, text: str) -> str:
         row = await self._read_message(to.id)  # the topic may have been renamed
         fields = {"type": "stream", "to": row.stream_id, "topic": row.subject, "content": text}
-        return read(Posted, await self._api.send_form("POST", "messages", fields)).id
+        return str(read(int, await self._api.send_form("POST", "messages", fields), "id"))
 
     async def edit(self, channel: str, id: str, text: str) -> None:
         await self._api.send_form("PATCH", f"messages/{id}", {"content": text})
@@ -243,7 +207,7 @@ class ZulipChat(Chat):
         return f"{self._address}/#narrow/channel/{place}/near/{first}"
 
     async def _ask_channel(self, id: str) -> Channel:
-        return read(ChannelAnswer, await self._api.get(f"streams/{id}")).stream
+        return read(Channel, await self._api.get(f"streams/{id}"), "stream")
 
     async def _is_public(self, row: Message) -> bool:
         """Return whether a message is in a public channel to look at."""
@@ -262,13 +226,14 @@ class ZulipChat(Chat):
         return self._topics[topic]
 
     async def _read_message(self, id: str | int) -> Message:
-        return read(MessageEvent, await self._api.get(f"messages/{id}", {"apply_markdown": "false"})).message
+        return read(Message, await self._api.get(f"messages/{id}", {"apply_markdown": "false"}), "message")
 
     async def _read_topic(self, row: Message, n: int) -> Sequence[Message]:
         """Return the n oldest messages of a message's topic."""
         narrow = [{"operator": "stream", "operand": row.stream_id}, {"operator": "topic", "operand": row.subject}]
         query = {"anchor": "oldest", "num_before": 0, "num_after": n, "apply_markdown": "false"}
-        found = read(Messages, await self._api.get("messages", {**query, "narrow": json.dumps(narrow)})).messages
+        answer = await self._api.get("messages", {**query, "narrow": json.dumps(narrow)})
+        found = read(list[Message], answer, "messages")
         return sorted(found, key=lambda each: each.id) or [row]
 
     def _to_message(self, row: Message, first: int) -> ChatMessage:
