@@ -56,7 +56,7 @@ class ThreadRequest(RequestModel):
 
 
 class DraftResponse(BaseModel):
-    """What became of a conversation: `left_out` for the `reason`, or its draft was added, updated or is unchanged."""
+    """The fate of a conversation: `left_out` for the `reason`, or its draft was added, updated or is unchanged."""
 
     effect: Literal[ThreadEffect, "left_out"]
     reason: str | None = None
