@@ -75,7 +75,9 @@ def test_an_answer_that_drips_is_given_up(status: int, drips_in: str) -> None:
                 beginning += "Content-Length: 100000\r\nContent-Type: application/json\r\n\r\n"
             self.wfile.write(beginning.encode())
             try:
-                while not is_given_up.wait(0.05):
+                for _ in range(200):
+                    if is_given_up.wait(0.05):
+                        break
                     self.wfile.write(b"x")
                     self.wfile.flush()
             except OSError:
