@@ -16,7 +16,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from askalike.static_site import write_static_site
 
 from askalike import Answer, Archive, Question
 from askalike.calibration.calibrate import calibrate
@@ -63,12 +62,10 @@ ROWS = {
     "vectors": f"{OWN}::test_the_file_of_vectors_has_no_texts",
     "calibrations": f"{OWN}::test_a_calibration_has_no_texts",
     "trained models": f"{OWN}::test_a_trained_model_has_words_and_no_texts",
-    "what a bot remembers": "tests/integrations/test_bots.py::test_what_a_bot_remembers_has_no_texts",
     "the log": "tests/service/test_requests.py::test_the_log_has_no_text_by_default",
     "the memory of the service": f"{OWN}::test_the_cache_of_gaps_forgets",
     "the cache of a site's responses": f"{OWN}::test_responses_are_in_the_folder_that_is_named",
     "the archive of the GitHub action": f"{ACTION}::test_the_state_has_lines_that_many_issues_share",
-    "a static site": f"{OWN}::test_a_static_site_that_is_written_again_has_what_is_left",
     "backups and exports": f"{OWN}::test_later_backups_and_exports_have_what_is_left",
 }
 MARKER = "SECRETMARKER"
@@ -342,15 +339,6 @@ def served_pages() -> Iterator[str]:
 
     with LocalServer(Site) as server:
         yield server.address
-
-
-def test_a_static_site_that_is_written_again_has_what_is_left(archive: Archive, tmp_path: Path) -> None:
-    archive.upsert([Question("1", "How do I moor?"), Question("2", f"Moor {MARKER.lower()}?")])
-    archive.delete(["2"])
-    (tmp_path / "site").mkdir()
-    write_static_site(archive, tmp_path / "site", lambda rows, **_: rows)
-    index = (tmp_path / "site" / "index.html").read_text()
-    assert MARKER.lower() not in index
 
 
 def test_later_backups_and_exports_have_what_is_left(archive: Archive, tmp_path: Path) -> None:

@@ -414,3 +414,13 @@ def test_an_empty_archive_is_exported(browser: Any, tmp_path: Path) -> None:
     Archive.create(tmp_path / "archive").close()
     page = open_exported(browser, tmp_path)
     assert type_question(page, "anything") == []
+
+
+def test_what_is_deleted_is_not_written(tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([Question("1", "How do I moor?"), Question("2", "Moor zeppelins?")])
+        archive.delete(["2"])
+    assert askalike("export", tmp_path / "desk", "--format", "static-site", "-o", tmp_path / "site").returncode == 0
+    written = b"".join(file.read_bytes() for file in (tmp_path / "site").iterdir())
+    assert b"moor" in written
+    assert b"zeppelin" not in written

@@ -1,6 +1,7 @@
 """Bots for chats, against a real service, and small servers that speak the products' protocols and misbehave."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -77,6 +78,19 @@ def test_a_thread_is_not_answered_again_after_a_restart(server: Any, desk: Servi
         server.emit(server_event(server, first))
         settle(server)
         assert len(server.texts()) == 2
+
+
+def test_what_is_remembered_has_no_texts(server: Any, desk: Service, tmp_path: Path) -> None:
+    with bot_for(server, desk, tmp_path / "state.jsonl"):
+        server.ask(LOST_CARD)
+        wait_for(server.texts)
+        answer = next(server.id_of(m) for m in server.messages if server.is_ours(m))
+        server.react(answer, "👍", 2)
+        settle(server)
+    text = (tmp_path / "state.jsonl").read_text()
+    [line, *_] = [json.loads(line) for line in text.splitlines()]
+    assert set(line) == {"thread", "channel", "first", "shown", "answer", "withdrawn", "verdicts"}
+    assert "card" not in text
 
 
 def verdicts_in(service: Service) -> list[tuple[str, str, bool]]:

@@ -33,7 +33,8 @@ class SavedNetwork(NamedTuple):
 
 def load_features_class(recipe: Recipe) -> type[TextFeatures]:
     """Return the class of features that a recipe's network reads."""
-    return registry.load("features", registry.load("network", recipe.name).features)
+    features: type[TextFeatures] = registry.load("features", registry.load("network", recipe.name).features)
+    return features
 
 
 def create_network(recipe: Recipe, size: int) -> Network:
