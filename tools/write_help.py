@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import typer
 
@@ -17,9 +18,9 @@ WIDTH = "100"
 
 def help_texts() -> str:
     """Return the help of the program and of every command, on a terminal of 100 columns without colours."""
-    os.environ |= {"COLUMNS": WIDTH, "TERMINAL_WIDTH": WIDTH, "NO_COLOR": "1"}
     register(app)
-    return "\n".join(_describe(typer.main.get_command(app), "askalike", None))
+    with patch.dict(os.environ, {"COLUMNS": WIDTH, "TERMINAL_WIDTH": WIDTH, "NO_COLOR": "1"}):
+        return "\n".join(_describe(typer.main.get_command(app), "askalike", None))
 
 
 def _describe(command: Any, name: str, parent: Any) -> Iterator[str]:

@@ -84,9 +84,12 @@ def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(service: Serv
     assert model(service) == LEXICAL
 
 
-def test_a_new_calibration_is_used(service: Service, calibrated_riverside: Path) -> None:
+def test_a_new_calibration_is_used(serve, copy, calibrated_riverside: Path) -> None:
+    archive = copy(calibrated_riverside)
+    shutil.rmtree(archive / "calibration")
+    service = serve(archive)
     assert service.get(SIMILAR).json["results"][0]["probability"] is None
-    shutil.copytree(calibrated_riverside / "calibration", service.archive_path / "calibration", dirs_exist_ok=True)
+    shutil.copytree(calibrated_riverside / "calibration", archive / "calibration", dirs_exist_ok=True)
     wait_for(lambda: (service.poll(SIMILAR).get("results", []) or [{}])[0].get("probability"))
 
 

@@ -293,6 +293,7 @@ def test_a_calibration_has_no_texts(tmp_path: Path) -> None:
     assert not [title for title in titles if any(title.encode() in content for content in files)]
 
 
+@pytest.mark.torch
 def test_a_trained_model_has_words_and_no_texts(tmp_path: Path) -> None:
     path = riverside(tmp_path / "desk")
     done = askalike("train", path, "--recipe", "static", "--set", "training.epochs=1")

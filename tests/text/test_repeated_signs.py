@@ -10,7 +10,8 @@ import pytest
 
 from askalike.core.errors import InputError
 from askalike.health.templates import extract_mark, extract_opening
-from askalike.readers import SourceFiles, find_question, github
+from askalike.readers import SourceFiles, github
+from askalike.readers._threads import find_question
 from askalike.readers._values import parse_optional_date, unescape
 from askalike.readers.markdown import MarkdownReader
 from askalike.readers.mbox import clean_body, clean_subject

@@ -172,6 +172,7 @@ class TermTable:
     def _clear(self) -> None:
         self._new: list[str] = []
         self._table = TokenTable(self._new.extend)
+        self._is_full = False
         self._ids, self._names = defaultdict[str, int](count().__next__), list[str]()
         self._words, self._word_ends = GrowingArray(np.int64), GrowingArray(np.int64, 0)
 
@@ -201,11 +202,12 @@ class TermTable:
             return NumberedTerms([self._names[n] for n in distinct.tolist()], places, ends)
 
     def _number_tokens(self, texts: Sequence[str]) -> Tokens:
-        if not self._table.has_room(self._capacity):
+        if self._is_full:
             self._clear()
         tokens = self._table.number(texts)
         if self._new:
             self._learn()
+            self._is_full = not self._table.has_room(self._capacity)
         return tokens
 
     def _learn(self) -> None:

@@ -9,6 +9,7 @@ from askalike.readers import Message, SourceFiles, begin_conversation
 from askalike.service.callers import GuardedRoute, WritableArchive
 from askalike.service.schema import Id, QuestionTitle, RequestModel, Text, WebAddress
 from askalike.store.drafts import ThreadDraft, ThreadEffect, put_thread
+from askalike.store.retention import KeepsNothingError
 
 MAX_MESSAGES = 200
 SOURCE_PATTERN = r"^[\w.-]+( [\w.-]+)*$"
@@ -69,10 +70,11 @@ async def post_draft(archive: WritableArchive, thread: ThreadRequest) -> DraftRe
     It needs a question at its beginning, and an answer by another person: the messages marked as the solution, else
     the first ten by others. Sent again, it updates its draft, unless a moderator has decided on that.
     """
-    if not archive.settings.keep_days:
-        return DraftResponse(effect="left_out", reason="this service keeps nothing that people write")
     draft = thread.to_draft()
     if isinstance(draft, str):
         return DraftResponse(effect="left_out", reason=draft)
     origin = f"{thread.source}/{thread.id}"
-    return DraftResponse(effect=await archive.run_on_store(lambda store: put_thread(store, origin, draft)))
+    try:
+        return DraftResponse(effect=await archive.run_on_store(lambda store: put_thread(store, origin, draft)))
+    except KeepsNothingError:
+        return DraftResponse(effect="left_out", reason="this archive keeps nothing that people write")

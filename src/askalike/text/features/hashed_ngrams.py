@@ -234,10 +234,11 @@ class NgramLookup:
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
         """Return the cache with all tokens of the texts, these, and whether each is a function word without rows."""
-        if not self._cache.table.has_room(MAX_CACHED_WORDS):
-            self._clear_cache()
         cache = self._cache
+        n_known = len(cache.table.tokens)
         tokens = cache.table.number(texts)
+        if len(cache.table.tokens) > n_known and not cache.table.has_room(MAX_CACHED_WORDS):
+            self._clear_cache()  # this call still reads the old one
         skipped = np.zeros(len(tokens.numbers), np.bool_)
         if self._skips_function_words:
             _mark_function_words(tokens.numbers, tokens.ends, cache.function_languages.values, skipped)
