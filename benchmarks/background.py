@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from _rows import add_row, make_parser
-from encoding import titles
+from _titles import titles
 
 import askalike
 from askalike.search import interim

@@ -1,4 +1,4 @@
-"""A plain second implementation of BOW-CNN (dos Santos et al. 2015), which shares no code with `askalike.papers`.
+"""A plain second implementation of BOW-CNN (dos Santos et al. 2015), without code of `askalike_learning.papers`.
 
 python experiments/plain_bow_cnn.py ARCHIVE START TRAINED
 
@@ -26,12 +26,12 @@ from torch.nn import functional
 
 from askalike.core.types import Split
 from askalike.labels.splits import load_split
-from askalike.learning.objective import Objective, TrainingBatch
-from askalike.learning.pair_data import collect_training_data
-from askalike.learning.recipes import Recipe, TrainingSettings
-from askalike.learning.trained_network import SavedNetwork, open_network
 from askalike.store.archive import Archive
 from askalike.text.features import Text
+from askalike_learning.objective import Objective, TrainingBatch
+from askalike_learning.pair_data import collect_training_data
+from askalike_learning.recipes import Recipe, TrainingSettings
+from askalike_learning.trained_network import SavedNetwork, open_network
 
 WINDOW, GAMMA, DRAWN, BATCH, DEV = 3, 10.0, 20, 16, "tenth/test"
 UNKNOWN, FIRST_WORD = 1, 2

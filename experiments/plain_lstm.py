@@ -2,7 +2,7 @@
 
 python experiments/plain_lstm.py ARCHIVE contrastive|in_batch RUN.trec
 
-It shares only the pairs with `askalike.learning`: one LSTM over random word vectors encodes questions
+It shares only the pairs with `askalike_learning`: one LSTM over random word vectors encodes questions
 and answers as its last state; scores are cosines. contrastive: Lin et al. (2017), 1 − cos of a pair and
 max(0, cos − 0.3) of one random answer; in_batch: cross-entropy over all answers in a batch. It is trained on everything
 outside `focus/test` and `focus/dev`, for a fixed number of epochs; the run is of `focus/test`.

@@ -1,8 +1,7 @@
-"""Fixtures that every test may use; without torch, if the variable WITHOUT_TORCH is set."""
+"""How the tests of askalike run, and fixtures that every one of them may use."""
 
 import fcntl
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -22,33 +21,17 @@ from askalike.core import parallel
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import browser  # noqa: F401 (a fixture)
-from needs import SHARED_DATA
-from without_torch import needs_torch
 
+pytest_plugins = ("shared_fixtures",)
 # Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
 
 
-def is_torch_run(config: pytest.Config) -> bool:
-    return str(config.option.markexpr).startswith("torch")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Reads only files with tests of the chosen kind: those that need torch, or the others."""
-    if os.environ.get("WITHOUT_TORCH"):
-        return True if needs_torch(collection_path) else None
-    if not is_torch_run(config) or collection_path.suffix != ".py" or needs_torch(collection_path):
-        return None
-    return True if "mark.torch" not in collection_path.read_text("utf-8") else None
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need real data, and those in files that need torch."""
+    """Marks the tests that need real data."""
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
-        if needs_torch(item.path):
-            item.add_marker("torch")
 
 
 @pytest.fixture
@@ -56,21 +39,6 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
     """An empty archive."""
     with Archive.create(tmp_path / "archive") as archive:
         yield archive
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The real archives that lie beside the project; tests that need them skip where they are not."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip("needs the real archives in ../shared/data")
-    return SHARED_DATA
-
-
-@pytest.fixture(scope="session")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of a run share: a worker of pytest-xdist has one of its own inside it."""
-    base = tmp_path_factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
@@ -96,34 +64,6 @@ def no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda descriptor: None)
         yield
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A disk of three megabytes, or of the size that the parameter names."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', '3m')}", "tmpfs", disk]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("needs root, to mount a small tmpfs")
-    yield disk
-    subprocess.run(["umount", "--lazy", disk], check=True)
-
-
-@pytest.fixture
-def limit_file_size():
-    """`limit_file_size(n)`: no file can grow beyond n bytes, as on a full disk, until the test ends."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-@pytest.fixture
-def without_figures(monkeypatch):
-    """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
-    from askalike.experiments import report
-
-    monkeypatch.setattr(report, "draw_figures", lambda *of: [])
 
 
 @pytest.fixture

@@ -130,14 +130,8 @@ def _tools() -> Iterator[str]:
 
 
 def _settings() -> Iterator[str]:
-    heading, keys = "", []
-    for line in [*write_settings.page().splitlines(), "# end"]:
-        if line.startswith("#"):
-            if keys:
-                yield _line(f"settings {heading}", keys)
-            heading, keys = line.strip("# "), []
-        elif line.startswith("| `"):
-            keys.append(line.split("`")[1])
+    for heading, keys in write_settings.names_of(write_settings.page()):
+        yield _line(f"settings {heading}", keys)
 
 
 def _json() -> Iterator[str]:

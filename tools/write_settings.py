@@ -8,7 +8,7 @@ import importlib
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -17,8 +17,6 @@ from pydantic_core import PydanticUndefined
 
 from askalike.core import registry
 from askalike.core.config import Settings
-from askalike.learning.recipe_files import list_recipes, read_recipe
-from askalike.learning.recipes import TABLE_NAMES, Recipe
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -33,64 +31,44 @@ KINDS = {
     "similarity": "The own settings of each lexical ranker. See [Similarities](similarities.md).",
     "ranker": "Lexical rankers also take the settings of *lexical*; `static`, `pretrained` and trained models take "
     "those of *dense* as well. See [Vectors and hybrids](vectors.md).",
-    "encoder": "See [Vectors](vectors.md) and [Trained encoders](encoders.md).",
-    "network": "Keys of the table `[network]` of a recipe, by its `name`. See [Trained encoders](encoders.md).",
-    "features": "Keys of the table `[features]`; the network decides which kind applies.",
-    "loss": "Keys of the table `[loss]` of a recipe, by its `name`.",
+    "encoder": "See [Vectors](vectors.md). Those of encoders that are trained: "
+    "[Settings of training](../packages/learning/docs/settings.md).",
+    "features": "What networks read: keys of a recipe's table `[features]`; the network decides which kind applies.",
 }
 """Kind of the registry with settings → the text below its heading."""
 RECORDS = {("encoder", "lookup")}
 """Settings that are stored with a model, and not set by users."""
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
+"""Headings that are no kind's name with an s."""
 OTHERS = {
     "Distillation": ("askalike.learning.distil", "Settings of `askalike distil`."),
-    "Tables of recipes": ("askalike.learning.recipes", "All recipes share them."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }
-RECIPES = """## Recipes
-
-`askalike train --recipe NAME` begins with the values of a recipe; `--set TABLE.KEY=VALUE` changes one. The tables list
-each value that differs from the default above. See [Trained encoders](encoders.md).
-"""
 
 
 def page() -> str:
     """Return the page as Markdown."""
-    return "\n".join([HEAD, *_sections(), RECIPES, *_recipes()])
+    return "\n".join([HEAD, *sections("askalike", KINDS, OTHERS)])
 
 
-def _sections() -> Iterator[str]:
-    for kind, note in KINDS.items():
+def sections(package: str, kinds: Mapping[str, str], others: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the tables of a package's entries of these kinds, and those of other modules.
+
+    kinds: kind → the text below its heading. others: heading → module, and the text below the heading.
+    """
+    for kind, note in kinds.items():
         yield f"## {HEADINGS.get(kind, kind.capitalize() + 's')}\n\n{note}\n"
         for name in registry.names(kind):
             entry = registry.load(kind, name)
-            if (kind, name) in RECORDS or not entry.__module__.startswith("askalike."):
+            if (kind, name) in RECORDS or not entry.__module__.startswith(f"{package}."):
                 continue
             of_file = _models(entry.__module__)[-1:] if name in registry.builtin_names(kind) else [entry.Settings]
             for model in of_file:
                 yield from _table(name, model)
-    for heading, (module, note) in OTHERS.items():
+    for heading, (module, note) in others.items():
         yield f"## {heading}\n\n{note}\n" if note else f"## {heading}\n"
         for model in _models(module):
             yield from _table(_table_name(model), model)
-
-
-def _recipes() -> Iterator[str]:
-    """Yield a table for each packaged recipe, with its values that differ from the defaults."""
-    for name in list_recipes():
-        text = read_recipe(name)
-        if "[network]" not in text:
-            continue
-        recipe, summary = Recipe.read(name), text.splitlines()[0].removeprefix("# ")
-        yield f"### `--recipe {name}`\n\n{summary}\n\n| setting | value | default |\n|---|---|---|"
-        yield f"| `network.name` | {recipe.name} | |\n| `loss.name` | {recipe.loss_name} | |"
-        for table in TABLE_NAMES:
-            settings = getattr(recipe, table)
-            for key, field in type(settings).model_fields.items():
-                value, default = _show(getattr(settings, key)), _default(field)
-                if value != default:
-                    yield f"| `{table}.{field.validation_alias or key}` | {value} | {default} |"
-        yield ""
 
 
 def _models(module: str) -> list[type[Settings]]:
@@ -108,7 +86,7 @@ def _table_name(model: type[Settings]) -> str:
 def _table(name: str, model: type[Settings]) -> Iterator[str]:
     yield f"### {name}\n\n| setting | type | default | meaning |\n|---|---|---|---|"
     for key, field in model.model_fields.items():
-        shown = (f"`{field.validation_alias or key}`", _type(field.annotation), _default(field), _meaning(model, key))
+        shown = (f"`{field.validation_alias or key}`", _type(field.annotation), default_of(field), _meaning(model, key))
         yield "| " + " | ".join(text.replace("|", "\\|") for text in shown) + " |"
     yield ""
 
@@ -138,12 +116,14 @@ def _type(annotation: Any) -> str:
 NAMES = {bool: "true, false", int: "integer", float: "number", str: "text", Path: "path"}
 
 
-def _default(field: FieldInfo) -> str:
+def default_of(field: FieldInfo) -> str:
+    """Return the default of a setting as it is shown."""
     value = field.get_default(call_default_factory=True)
-    return "required" if value is PydanticUndefined else _show(value)
+    return "required" if value is PydanticUndefined else show(value)
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """Return a value as it is shown."""
     if value is None or value in ((), "", {}) or isinstance(value, Settings):
         return ""
     if isinstance(value, bool):
@@ -153,10 +133,25 @@ def _show(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-if __name__ == "__main__":
-    text = page()
+def names_of(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each heading of a page that has settings, with their names."""
+    heading, keys = "", []
+    for line in [*page.splitlines(), "# end"]:
+        if line.startswith("#"):
+            if keys:
+                yield heading, keys
+            heading, keys = line.strip("# "), []
+        elif line.startswith("| `"):
+            keys.append(line.split("`")[1])
+
+
+def main(page: str, path: Path) -> None:
+    """Write a page, or exit with 1 if it differs from the file and `--check` is given."""
     if "--check" in sys.argv:
-        sys.exit(
-            0 if PAGE.read_text(encoding="utf-8") == text else "docs/settings.md differs; run this without --check"
-        )
-    PAGE.write_text(text, encoding="utf-8")
+        same = path.read_text(encoding="utf-8") == page
+        sys.exit(0 if same else f"{path.name} differs; run this without --check")
+    path.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(page(), PAGE)

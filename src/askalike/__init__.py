@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
-    from askalike.learning.losses import Loss as Loss
-    from askalike.learning.networks import Network as Network
     from askalike.moderation.dedupe import dedupe
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
@@ -111,8 +109,6 @@ _NAMES = {
     "index.lexical.index": ("LexicalIndex",),
     "index.vectors.index": ("VectorIndex",),
     "labels.splits": ("load_split",),
-    "learning.losses": ("Loss",),
-    "learning.networks": ("Network",),
     "moderation.dedupe": ("dedupe",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
@@ -126,8 +122,6 @@ _NAMES = {
 }
 # fmt: on
 """Module → the public names in it, `NAME:PUBLIC_NAME` where they differ; the same as the imports above."""
-_NEURAL = ("Loss", "Network")
-"""Names that need the extra `neural`, which `from askalike import *` leaves out."""
 _PLACES = {
     name.rpartition(":")[2]: (f"askalike.{module}", name.partition(":")[0])
     for module, names in _NAMES.items()
@@ -183,4 +177,4 @@ if not TYPE_CHECKING:  # else a type checker would accept any name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_NEURAL})
+    return sorted({*globals(), *__all__})

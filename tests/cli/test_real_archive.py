@@ -60,7 +60,7 @@ def test_search_and_answer_off_topic(sites, query) -> None:
 
 def test_tune_with_few_labels(sites, monkeypatch) -> None:
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
+    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
     assert json.loads(out)["active"]["ranker"] == "hybrid"

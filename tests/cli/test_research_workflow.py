@@ -10,11 +10,9 @@ import pytest
 import askalike
 from askalike import encoders
 from askalike.core.types import Hit
-from askalike.experiments import models
-from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
 from commands import run_command as run
-from planted import NETWORK, plant
+from planted import plant
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
 QUERIES = ["brew coffee well", "egg boiling", "bread baking at home", "guitar tune", "a rose to plant", "bicycle mend"]
@@ -118,16 +116,6 @@ def test_what_is_no_directory_or_no_string_is_said_in_a_line():
         Archive.create(":memory:")
     with pytest.raises(askalike.InputError, match="are strings, got 1; expected '1'"):
         askalike.evaluate({1: {2: 1.0}}, {1: {2: 1}}, ["RR"])
-
-
-@pytest.mark.torch
-def test_words_of_training_queries_are_known(tmp_path):
-    with Archive.open(plant(tmp_path / "planted")) as archive:
-        archive.upsert(askalike.EvaluationQuery("train", askalike.Question(f"e{n}", f"new word{n}")) for n in range(20))
-        archive.upsert(askalike.Judgement("train", f"e{n}", f"q{n}", 1) for n in range(20))
-        models.train(archive, load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
-        words = (archive.path / "models/mine/vocabulary.txt").read_text()
-        assert "new\t" in words
 
 
 def test_every_split_is_a_task_for_other_libraries(tmp_path):

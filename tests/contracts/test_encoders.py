@@ -1,50 +1,20 @@
-"""What every registered encoder keeps to; a new one needs a line in SETTINGS only if it has required settings."""
+"""askalike's encoders keep to the contract of encoders."""
 
-import numpy as np
 import pytest
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.errors import InputError, NotFittedError, SettingsError
-from askalike.core.types import Answer, Link, Question
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.experiments.models import distil
-from askalike.store import Archive
+from contracts.encoder_contract import *  # noqa: F403 (tests and their fixtures)
+from contracts.encoder_contract import fit_on
 from small_models import WORDS, write_encoder
 
-THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "milk")
-WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
-TEXTS = [
-    Question("1", "how do I cook rice", "it burns in the pot"),
-    Question("2", "best egg recipe"),
-    Answer("3", "2", "cook the egg at home"),
-    Question("4", ""),
-]
-EMPTY = 3
-NETWORK = {
-    "recipe": "bow_cnn", "dim": 8, "units": 8, "init": "skipgram", "init_epochs": 1, "min_texts": 1,
-    "training.epochs": 1, "batch_size": 16, "random": 2, "dev_share": 0.2,
-    "accelerator": "cpu", "signals": "duplicates", "min_pairs": 1,
-}  # fmt: skip
-SETTINGS = {
-    "doc2vec": {"min_texts": 1, "dim": 8, "epochs": 2, "sample": 0},
-    "topics": {"min_texts": 1, "topics": 4, "epochs": 1},
-    "neural": NETWORK,
-}
-EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime", "neural": "torch"}
-EXTRAS |= {"doc2vec": "gensim", "topics": "gensim"}
+EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime"}
 EXTRAS |= {name: find_package(name).weights.module for name in PACKAGED_ENCODERS}
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    with Archive.create(tmp_path_factory.mktemp("encoders") / "kitchen") as archive:
-        archive.upsert(Question(f"{t}{n}", way.format(t)) for t in THINGS for n, way in enumerate(WAYS))
-        archive.upsert(Link(f"{t}{n}", f"{t}0") for t in THINGS for n in (1, 2))
-        yield archive
-
-
-@pytest.fixture(scope="module", params=registry.names("encoder"))
+@pytest.fixture(scope="module", params=registry.builtin_names("encoder"))
 def name(request):
     pytest.importorskip(EXTRAS.get(request.param, "numpy"), reason="needs an extra")
     return request.param
@@ -53,94 +23,15 @@ def name(request):
 @pytest.fixture(scope="module")
 def settings(name, tmp_path_factory):
     if name != "pretrained":
-        return SETTINGS.get(name, {})
+        return {}
     return {"encoder": str(write_encoder(tmp_path_factory.mktemp("models") / "small", list(dict.fromkeys(WORDS))))}
 
 
 @pytest.fixture(scope="module")
 def fitted(name, settings, archive, tmp_path_factory):
-    """The encoder, and a function that opens it again."""
-    if name == "asymmetric":
-        teacher = write_encoder(tmp_path_factory.mktemp("models") / "teacher", list(dict.fromkeys(WORDS)))
-        distil(archive, str(teacher), "fast", {"subwords": 0, "words": 64, "bigrams": 64})
-        return encoders.open_encoder(archive.path / "models" / "fast"), archive.path / "models" / "fast"
-    before = set(archive.path.glob("models/*"))
-    encoder = encoders.build(name, settings).fit(archive.training_view(()))
-    saved = {*archive.path.glob("models/*")} - before
-    return encoder, saved.pop() if saved else None
-
-
-def arrays(vectors):
-    return [p.values if isinstance(p.values, np.ndarray) else p.values.toarray() for p in vectors.parts]
-
-
-ROLES = ("encode_queries", "encode_documents", "approximate_documents")
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_encoder_returns_a_row_for_each_text_and_zeros_for_an_empty_one(fitted, role):
-    encoder, _ = fitted
-    vectors = getattr(encoder, role)(TEXTS)
-    assert len(vectors.parts) >= 1
-    for part, values in zip(vectors.parts, arrays(vectors), strict=True):
-        assert values.shape[0] == len(TEXTS)
-        assert values.dtype == np.float32
-        assert part.metric in ("cosine", "dot", "euclidean")
-        assert np.isfinite(values).all()
-        assert not values[EMPTY].any()
-    assert any(values[0].any() for values in arrays(vectors))
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_encoder_vectors_do_not_depend_on_the_batch_and_are_deterministic(fitted, role):
-    encode = getattr(fitted[0], role)
-    together, again = arrays(encode(TEXTS)), arrays(encode(TEXTS))
-    for number, text in enumerate(TEXTS):
-        for whole, alone in zip(together, arrays(encode([text])), strict=True):
-            np.testing.assert_allclose(whole[number], alone[0], atol=1e-5)
-    for one, other in zip(together, again, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_encoder_opened_again_gives_equal_vectors_and_fingerprints(name, settings, fitted):
-    encoder, folder = fitted
-    again = encoders.open_encoder(folder) if folder else encoders.build(name, settings)
-    assert again.fingerprint == encoder.fingerprint
-    assert again.document_fingerprint == encoder.document_fingerprint
-    assert (again.trained_until, again.learned_labels) == (encoder.trained_until, encoder.learned_labels)
-    for role in ROLES:
-        for one, other in zip(*(arrays(getattr(e, role)(TEXTS)) for e in (encoder, again)), strict=True):
-            np.testing.assert_array_equal(one, other)
-
-
-def test_encoder_that_is_fitted_is_not_fitted_again(fitted, archive):
-    encoder, _ = fitted
-    assert encoder.fit(archive.training_view(())) is encoder
-
-
-def test_encoder_has_the_whole_protocol(fitted):
-    encoder, _ = fitted
-    assert isinstance(encoder, encoders.Encoder)
-    assert encoder.fingerprint
-    assert encoder.document_fingerprint
-    assert isinstance(encoder.indexable, bool)
-    assert isinstance(encoder.can_approximate, bool)
-    assert 0 < encoder.lexical_weight <= 1
-    assert encoder.min_score is None or 0 < encoder.min_score < 1
-
-
-def test_encoder_that_is_not_fitted_is_a_clear_error(name, settings, fitted):
-    if fitted[1] is None:
-        assert not encoders.build(name, settings).trained_until  # there is nothing to learn
-        return
-    with pytest.raises((NotFittedError, SettingsError), match=r"askalike (train|distil)") as caught:
-        encoders.build(name, settings).encode_queries(TEXTS)
-    assert "\n" not in str(caught.value)
-
-
-def test_encoder_refuses_an_unknown_setting_and_a_folder_without_a_model(name, settings, tmp_path):
-    with pytest.raises(SettingsError) as caught:
-        encoders.build(name, {**settings, "no_such_setting": 1})
-    assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match=r"model\.toml"):
-        encoders.open_encoder(tmp_path)
+    """The encoder, and the folder of its model, if it has one."""
+    if name != "asymmetric":
+        return fit_on(archive, name, settings)
+    teacher = write_encoder(tmp_path_factory.mktemp("models") / "teacher", list(dict.fromkeys(WORDS)))
+    distil(archive, str(teacher), "fast", {"subwords": 0, "words": 64, "bigrams": 64})
+    return encoders.open_encoder(archive.path / "models" / "fast"), archive.path / "models" / "fast"

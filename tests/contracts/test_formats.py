@@ -18,7 +18,6 @@ def recorded(tool):
     return tool.GOLDEN_FILE.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.torch
 def test_names_of_sql_http_and_settings_are_as_recorded(tool, recorded):
     names = [line for line in recorded if line.startswith(("sql ", "http ", "tool ", "settings "))]
     assert tool.declared_formats() == names, MESSAGE

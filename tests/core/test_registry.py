@@ -3,32 +3,11 @@
 import importlib.metadata
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-
-
-@pytest.fixture
-def add_package(tmp_path, monkeypatch):
-    """Install a package of one module and its entry points, as a folder on the path with its metadata."""
-
-    def add(name: str, entry_points: str, module: str = "") -> Path:
-        metadata = tmp_path / f"{name}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(entry_points)
-        (tmp_path / f"{name}.py").write_text(module)
-        return tmp_path
-
-    monkeypatch.syspath_prepend(tmp_path)
-    registry.installed_entry_points.cache_clear()
-    registry._entry_points.cache_clear()
-    yield add
-    registry.installed_entry_points.cache_clear()
-    registry._entry_points.cache_clear()
 
 
 def every_name() -> list[tuple[str, str]]:
@@ -79,8 +58,24 @@ def test_two_packages_may_not_add_one_name(add_package):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(SettingsError, match="no loss is called 'none'; there are: contrastive, "):
-        registry.load("loss", "none")
+    with pytest.raises(SettingsError, match="no similarity is called 'none'; there are: bm25, "):
+        registry.load("similarity", "none")
+
+
+def test_a_package_has_kinds_of_its_own(add_package, monkeypatch):
+    monkeypatch.setattr(registry, "KINDS", {**registry.KINDS})
+    root = add_package("third", "[plants.trees]\noak = third:Oak\n", "class Oak:\n    def grow(self): ...\n")
+    (root / "plants" / "trees").mkdir(parents=True)
+    (root / "plants" / "trees" / "elm.py").write_text("class ElmTree:\n    def grow(self): ...\n")
+    (root / "plants" / "trees" / "__init__.py").touch()
+    tree = registry.Kind("plants.trees", "plants.trees", "Tree", ("grow",))
+    registry.add_kind("tree", tree)
+    registry.add_kind("tree", tree)  # the package is imported by two others
+    assert registry.names("tree") == ("elm", "oak")
+    assert registry.load("tree", "elm").__name__ == "ElmTree"
+    assert registry.load("tree", "oak").__name__ == "Oak"
+    with pytest.raises(SettingsError, match="a kind is called 'ranker' already"):
+        registry.add_kind("ranker", tree)
 
 
 def test_a_built_in_name_reads_no_entry_points(monkeypatch):
@@ -101,5 +96,4 @@ def test_names_import_no_kind():
         "askalike.core.errors",
         "askalike.core.registry",
         "askalike.text",
-        "askalike.learning",
     }

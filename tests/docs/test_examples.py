@@ -7,7 +7,7 @@ which starts nothing anew; the shell runs the rest. Every command must succeed, 
 With `same output` all that is shown must be printed, in that order, and by a program nothing else; white space and
 seconds may differ, and `…` stands for anything. Port 8470 is replaced by one that is free, and what a page leaves
 running with its number in a `.pid` file is ended. A block marked `with vectors` (they decide about the default ranker)
-or `with neural` is run only where that extra is installed.
+is run only where that extra is installed.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ import pytest
 import askalike
 import commands
 
-EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
+EXTRAS = {"with vectors": "wordllama"}
 PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
-    "assistants.md", "backtest.md", "calibration.md", "drop-in.md", "encoders.md", "experiments.md", "operator.md",
+    "assistants.md", "backtest.md", "calibration.md", "drop-in.md", "experiments.md", "operator.md",
     "researcher.md", "service.md", "tune.md", "vectors.md",
 }  # fmt: skip
 """Pages whose examples take seconds each."""

@@ -43,21 +43,6 @@ def run(ranker, archive, text):
     return rankers.rank(ranker.open(archive.view()), {"q": Question("q", text)}, 60)["q"]
 
 
-def test_the_regression_is_scikit_learn_s(monkeypatch):
-    monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
-    from sklearn.linear_model import Ridge  # slow to import
-
-    random = np.random.default_rng(1)
-    lists = [random.integers(0, 30, random.integers(1, 9)).tolist() for _ in range(200)]
-    counts = np.zeros((200, 30))
-    for text, pieces in enumerate(lists):
-        np.add.at(counts[text], pieces, 1)
-    targets = random.normal(size=(200, 70)).astype(np.float32)
-    expected = Ridge(alpha=2.0, fit_intercept=False).fit(counts, targets).coef_.T
-    vectors = fit_ngram_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0)
-    np.testing.assert_allclose(vectors, expected, atol=1e-4)
-
-
 def test_pairs_of_words_have_a_penalty_of_their_own(monkeypatch):
     monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
     settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)

@@ -66,14 +66,6 @@ def test_questions_have_other_rankers(archive):
         rankers.create("by_question", {"ranker": "nobody"})
 
 
-@pytest.mark.torch
-def test_a_seed_is_for_the_parts_that_learn():
-    ranker = rankers.create("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
-    assert ranker.values["dssm.training.seed"] == 7
-    with pytest.raises(SettingsError, match="seed=7, but no part learns: bm25, tfidf"):
-        rankers.create("hybrid", {"parts": ["bm25", "tfidf"], "seed": 7})
-
-
 def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive):
     archive.upsert([Answer("lost", "nowhere", "an answer whose question is not there")])
     ranker = rankers.create("by_question", {"ranker": "hybrid", "parts": ["bm25", "tfidf"]})

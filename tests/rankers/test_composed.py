@@ -257,7 +257,7 @@ def test_models_go_by_their_names(tmp_path):
     with pytest.raises(SettingsError, match="fixed"):
         rankers.create("mine", {"lower_case": True}, tmp_path)
     (tmp_path / "models" / "mine" / "model.toml").write_text('encoder = "nonsense"', encoding="utf-8")
-    with pytest.raises((InputError, SettingsError), match="no encoder is called 'nonsense'"):
+    with pytest.raises((InputError, SettingsError), match="a model of the encoder 'nonsense'; install the package"):
         rankers.create("mine", None, tmp_path)
 
 

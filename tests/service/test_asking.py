@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -139,29 +138,6 @@ def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: st
     refused = service.send("POST", f"{V1}/answer", {"title": "card", "mode": mode})
     assert refused.status == (422 if mode == "guess" else 409)
     assert "mode" in refused.json["detail"]
-
-
-@pytest.mark.long
-def test_generated_text_is_labelled(serve, copy, archive: Path) -> None:
-    pytest.importorskip("torch", reason="needs the extra neural")
-    from askalike.experiments import models
-    from askalike.learning.recipes import Recipe
-
-    tiny = {
-        "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "init_epochs": 1,
-        "accelerator": "cpu", "longest": 20,
-    }  # fmt: skip
-    with Archive.open(archive) as opened:
-        models.train(opened, Recipe.read("dssm_writer", tiny), "writer")
-    served = serve(copy(archive))
-    query, deadline = {"title": "how do I renew a book", "mode": "generate"}, time.monotonic() + 120
-    while (answered := served.send("POST", f"{V1}/answer", query)).status == 503:  # the first one loads the model
-        assert time.monotonic() < deadline
-    answer = answered.json
-    assert answer["generated"] is True
-    assert answer["model"] == "writer"
-    assert answer["text"]
-    assert answer["answer"] is answer["question"] is None
 
 
 def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_search(serve, archive: Path) -> None:

@@ -15,7 +15,7 @@ CROWD = 11
 
 @pytest.fixture(autouse=True)
 def only_lexical(monkeypatch):
-    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
+    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
     monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
 
 

@@ -37,7 +37,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Improve": {
         "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
         "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
-        "train": ("models", "Train a network on the archive's own labels."),
         "encoder": ("models", "List the pre-trained encoders at hand, and choose the one of an archive."),
         "distil": (
             "models",

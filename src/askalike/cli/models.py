@@ -1,7 +1,5 @@
-"""askalike encoder, train, models, promote, rollback, distil: the encoders, models and active ranker of an archive."""
+"""askalike encoder, models, promote, rollback, distil: the encoders, models and active ranker of an archive."""
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -18,14 +16,11 @@ from askalike.calibration.calibration import load_calibration
 from askalike.cli.command import Excludes, rules
 from askalike.cli.output import format_ranker, open_console, plain_table, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
-from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
-from askalike.core.values import format_count, format_duration
-from askalike.encoders import NEURAL_EXTRA_MODULES, PACKAGED_ENCODERS, find_package
+from askalike.core.values import format_count
+from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.models import distil, list_models, remove_model, train
-from askalike.learning.recipe_files import list_recipes
-from askalike.learning.recipes import load_recipe
+from askalike.experiments.models import distil, list_models, remove_model
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
@@ -162,68 +157,6 @@ def _trial_row(trial: EncoderTrial) -> Iterator[str]:
 
 
 REFUSED_EXIT_CODE = 1
-RECIPE_HELP = f"A packaged recipe ({', '.join(list_recipes())}), or a TOML file."
-
-
-def train_command(
-    directory: options.Directory,
-    recipe: Annotated[str, options.value("RECIPE", RECIPE_HELP)],
-    settings: Annotated[list[str] | None, options.assignment("A setting of the recipe")] = None,
-    encoder: Annotated[
-        str | None, options.value("MODEL", "The pre-trained encoder to fine-tune: a folder or package.")
-    ] = None,
-    signals: Annotated[
-        str | None, options.value("NAMES", "Sources of training pairs, as in duplicates,title_body.", "RECIPE's")
-    ] = None,
-    dev: Annotated[
-        str | None, options.value("SPLIT", "The split that chooses the best epoch.", "a held-out tenth")
-    ] = None,
-    name: Annotated[str | None, options.value("NAME", "Name of the model.", "my_RECIPE")] = None,
-    devices: Annotated[int, Option(min=1, help="Number of training processes, each with its own device.")] = 1,
-) -> None:
-    """Train a network on the archive's own labels.
-
-    An interrupted run resumes with the same command.
-
-    Examples:
-
-    ```
-    askalike train DIR --recipe transformer --encoder models/all-MiniLM-L6-v2
-    askalike train DIR --recipe bow_cnn --signals duplicates,title_body --name mine
-    ```
-    """
-    missing = [module for module in NEURAL_EXTRA_MODULES if importlib.util.find_spec(module) is None]
-    if missing:
-        raise SettingsError(f"train: {missing[0]} is not installed; pip install 'askalike[neural]'")
-    given = {"signals": signals, "encoder": encoder}
-    values = options.parse_settings(settings) | {key: value for key, value in given.items() if value}
-    loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
-    name = name or f"my_{Path(recipe).stem}"
-    with Archive.open(directory) as archive:
-        folder = train(archive, loaded, name, dev=dev, report=_print_training_progress, log=print_remark)
-    print(f"{folder}: use it with --ranker {folder.name}")
-
-
-def _print_training_progress(progress: Any) -> None:
-    """Print a line per epoch on stderr, and on a terminal also the current batch, on a line updated in place."""
-    on_terminal = sys.stderr.isatty()
-    if on_terminal:
-        print("\r\033[K", end="", file=raw_stream(sys.stderr))
-    line = (
-        f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-        f"{progress.examples_per_second:,.0f} examples/s  {_format_remaining(progress)}"
-    )
-    if progress.value is not None:
-        best = f"(best {progress.best:.4f})"
-        print_remark(f"{line}  {progress.measure} {progress.value:.4f} on dev {best}")
-    elif on_terminal:
-        print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
-
-
-def _format_remaining(progress: Any) -> str:
-    """Return the time until training ends: it stops early if the dev measure no longer rises."""
-    least, most = format_duration(progress.least_remaining_s), format_duration(progress.remaining_s)
-    return f"{most} left" if least == most else f"{least} to {most} left"
 
 
 @rules(Excludes("json", "remove"))

@@ -61,10 +61,22 @@ KINDS = {
     "engine": Kind("", "askalike.engines", "Engine", ("connect", "lexical", "vectors")),
     "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
-    "loss": Kind("askalike.learning.losses", "askalike.losses", "Loss", ("__call__",)),
-    "network": Kind("askalike.learning.networks", "askalike.networks", "Network", ("forward",)),
     "command": Kind("", "askalike.commands", "", ("heading", "summary", "target"), False),
+    "device": Kind("", "askalike.devices", "", ("encode",)),
+    "trainer": Kind(
+        "", "askalike.trainers", "", ("recipe_names", "internal_names", "load_recipe", "shorten_setting"), False
+    ),
+    "tuning_family": Kind("", "askalike.tuning_families", "", ("name", "complexity", "recipe"), False),
 }
+
+
+def add_kind(name: str, kind: Kind) -> None:
+    """Add a kind of another package's own, whose entries it finds as askalike finds its own, in its folder or others'.
+
+    A package calls this when it is imported. Raises SettingsError if there is another kind of that name.
+    """
+    if KINDS.setdefault(name, kind) != kind:
+        raise SettingsError(f"{kind.group}: a kind is called {name!r} already; choose another name")
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -132,7 +144,8 @@ def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
         if not ENTRY_NAME_PATTERN.fullmatch(point.name):
             problem = "a name is lower-case letters, digits and '_'"
         elif point.name in builtin_names(kind):
-            problem = "askalike has its own of this name; rename that one or uninstall the package"
+            owner = KINDS[kind].package.partition(".")[0]
+            problem = f"{owner} has its own of this name; rename that one or uninstall the package"
         elif point.name in points:
             problem = f"{_package_name(points[point.name])} adds one of this name too; uninstall one of the packages"
         if problem:
@@ -145,8 +158,6 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> Any:
     try:
         entry = point.load()
     except (ImportError, AttributeError) as error:
-        if point.module.startswith("askalike."):  # as of a built-in entry
-            raise
         raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
     if missing or isinstance(entry, type) != KINDS[kind].is_class:

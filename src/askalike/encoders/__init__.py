@@ -1,4 +1,4 @@
-"""Encoders, one per file: texts in, vectors out. `recipes` declares the training of networks, `learning` does it."""
+"""Encoders, one per file: texts in, vectors out."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders._encoder import (
+    AnswerGenerator,
     Encoder,
     LookupTable,
     Role,
@@ -25,10 +26,18 @@ from askalike.encoders._vector_cache import VectorCache
 if TYPE_CHECKING:
     from askalike.encoders._packaged import ModelPackage
 
-__all__ = ["Encoder", "LookupTable", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
+__all__ = [
+    "AnswerGenerator",
+    "Encoder",
+    "LookupTable",
+    "Role",
+    "TextWords",
+    "TracedText",
+    "VectorCache",
+    "VectorContributions",
+]
 __all__ += [
     "MODEL_FILE",
-    "NEURAL_EXTRA_MODULES",
     "PACKAGED_ENCODERS",
     "build",
     "concatenate_parts",
@@ -41,21 +50,24 @@ __all__ += ["read_model_file"]
 MODEL_FILE = "model.toml"
 PACKAGED_ENCODERS = ("minilm_l6", "e5_small")
 """Encoders whose weights the packages of extras bring; the first that knows an archive's languages fits best."""
-NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
-"""The modules that the extra `neural` installs."""
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:
     """Return a registered encoder with these settings. Raises SettingsError if it is unknown or not installed."""
-    return _load_encoder_class(name).from_settings(settings or {})  # type: ignore[no-any-return]
+    return registry.load("encoder", name).from_settings(settings or {})  # type: ignore[no-any-return]
 
 
 def open_encoder(folder: Path, settings: Mapping[str, Any] | None = None) -> Encoder:
-    """Open the trained encoder in a folder, with settings for its use. Raises InputError if there is no model."""
+    """Open the trained encoder in a folder, with settings for its use.
+
+    Raises InputError if there is no model, SettingsError if no installed package has its encoder.
+    """
     name = read_model_file(folder).get("encoder")
     if not isinstance(name, str):
         raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, the kind of the model")
-    return _load_encoder_class(name).open(folder, settings or {})  # type: ignore[no-any-return]
+    if not registry.find_kind(name, ("encoder",)):
+        raise SettingsError(f"{folder}: a model of the encoder {name!r}; install the package that has trained it")
+    return registry.load("encoder", name).open(folder, settings or {})  # type: ignore[no-any-return]
 
 
 def read_model_file(folder: Path) -> dict[str, Any]:
@@ -95,14 +107,4 @@ def encode_texts(
 
 def find_package(name: str) -> "ModelPackage":
     """Return the package that brings the weights of one of PACKAGED_ENCODERS, installed or not."""
-    return _load_encoder_class(name).package  # type: ignore[no-any-return]
-
-
-def _load_encoder_class(name: str) -> Any:
-    """Return the class of that name. Raises SettingsError if it is unknown or its dependencies are not installed."""
-    try:
-        return registry.load("encoder", name)
-    except ModuleNotFoundError as missing:
-        if missing.name not in NEURAL_EXTRA_MODULES:
-            raise
-        raise SettingsError(f"{name}: {missing.name} is not installed; pip install 'askalike[neural]'") from None
+    return registry.load("encoder", name).package  # type: ignore[no-any-return]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,12 +131,27 @@ class Encoder(ABC):
         """Return vectors close to those of `encode_documents`, for documents that are not encoded yet."""
         return self.encode_documents(texts)
 
+    @property
+    def generator(self) -> "AnswerGenerator | None":
+        """The writer of answers to questions; None for an encoder that was not trained to, the default."""
+        return None
+
     def share_vectors(self, archive: Path, documents: int) -> VectorCache | None:
         """Use the shared cache of an archive's document vectors, and return it; None without a cache, the default.
 
         documents: their number.
         """
         return None
+
+
+class AnswerGenerator(Protocol):
+    """Writes answers to questions: a part of some trained encoders."""
+
+    def write(self, question: Question) -> str:
+        """Return an answer; empty if the question has no word that it knows."""
+
+    def perplexity(self, pairs: Sequence[tuple[Question, Answer]]) -> float:
+        """Return exp of the mean negative log-likelihood per word of these answers."""
 
 
 class VectorContributions(NamedTuple):

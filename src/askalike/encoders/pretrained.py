@@ -1,7 +1,7 @@
 """Any sentence-transformers model on this machine, in a folder or an installed package, offline.
 
 It runs in 8 bits by default, with layers of our own. Graphs, sparse vectors and 32 bits need ONNX Runtime (the extra
-`onnx`), a GPU needs torch (`pretrained`).
+`onnx`), a GPU needs a package that runs models there (the group `askalike.devices`).
 """
 
 import hashlib
@@ -10,14 +10,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from askalike.core import config
-from askalike.core.config import Tables
+from askalike.core import config, registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
@@ -58,7 +57,7 @@ class PretrainedEncoderSettings(EncodingSettings):
     query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
     document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
     device: Literal["cpu", "cuda"] | None = Field(
-        None, description="device that encodes; cuda needs the extra pretrained, with torch"
+        None, description="device that encodes; cuda needs a package that runs models there"
     )
 
 
@@ -68,6 +67,22 @@ class FoundModel(NamedTuple):
     folder: Path
     prompts: Mapping[Role, str]
     identity: Sequence[Any]
+
+
+class DeviceModel(Protocol):
+    """A sentence-transformers model on another device than the processor; a class in the group `askalike.devices`.
+
+    It is created from the model's folder and whether it may compute in half precision. Raises SettingsError if the
+    device is missing.
+    """
+
+    def __init__(self, folder: Path, half: bool) -> None: ...
+
+    def encode(self, texts: Sequence[str], batch: int = 256) -> NDArray[np.float32]:
+        """Return the vectors of texts, (texts, dim). batch: number of texts encoded together.
+
+        Raises SettingsError if the device's memory does not suffice.
+        """
 
 
 class PretrainedEncoder(Encoder):
@@ -112,18 +127,6 @@ class PretrainedEncoder(Encoder):
         encoder.trained_until = model.get("trained", {}).get("trained_until")
         encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
-
-    @staticmethod
-    def save_model(folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]) -> Tables:
-        """Write a fine-tuned network in sentence-transformers' format; see NeuralEncoder.save_model."""
-        import torch
-
-        from askalike.core import registry
-
-        network = registry.load("network", recipe.name)(recipe.network, len(features.tokens))
-        network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})
-        network.model.save(str(folder / MODEL_FOLDER), create_model_card=False)
-        return {}
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return what another process needs, which opens the model itself."""
@@ -218,14 +221,19 @@ class PretrainedEncoder(Encoder):
         return FoundModel(folder, _read_prompts(folder, self.settings), _describe_files(folder))
 
     def _load_model(self, role: Role) -> Any:
-        if getattr(self.settings, "device", None) == "cuda":
-            if self._is_sparse or self._has_routes:
-                raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
-            require_device("cuda", "device")
-            return TorchModel(self.folder, "cuda", self.settings.precision != "32")
+        device = getattr(self.settings, "device", None) or "cpu"
+        if device != "cpu":
+            return self._load_onto(device)
         from askalike.encoders.onnx.model import OnnxModel
 
         return OnnxModel(self.folder, self._bits, self.settings.threads, role)
+
+    def _load_onto(self, device: str) -> "DeviceModel":
+        if self._is_sparse or self._has_routes:
+            raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
+        if device not in registry.names("device"):
+            raise SettingsError(f"device={device}: no installed package runs models there; docs/operating.md names one")
+        return registry.load("device", device)(self.folder, self.settings.precision != "32")  # type: ignore[no-any-return]
 
     @property
     def _bits(self) -> Literal[8, 32]:
@@ -260,59 +268,3 @@ def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Rol
     }
     given = {"query": settings.query_prompt, "document": settings.document_prompt}
     return {role: prompt if (chosen := given[role]) is None else chosen for role, prompt in own.items()}
-
-
-class TorchModel:
-    """A pre-trained model run with torch. half: whether in bf16."""
-
-    def __init__(self, folder: Path, device: str, half: bool) -> None:
-        model = load_sentence_transformer(folder, device)
-        self._model = model.bfloat16() if half else model
-
-    def encode(self, texts: Sequence[str], batch: int = 256) -> NDArray[np.float32]:
-        """Return the vectors of texts, (texts, dim). batch: number of texts, of similar length, encoded together.
-
-        Raises SettingsError if the device's memory does not suffice.
-        """
-        import torch
-
-        options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
-        try:
-            vectors = self._model.encode(list(texts), **options)
-        except torch.OutOfMemoryError:
-            raise SettingsError(f"batch={batch}: too many texts at a time for the device's memory; lower it") from None
-        return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
-
-
-def load_sentence_transformer(folder: Path, device: str | None) -> Any:
-    """Load the sentence-transformers model in a folder, in 32 bits whatever its file has, without a progress bar.
-
-    Raises SettingsError if sentence-transformers is not installed.
-    """
-    try:
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
-    except ImportError:
-        raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    return SentenceTransformer(str(folder), device=device, local_files_only=True).float()
-
-
-def require_device(device: str, setting: str, count: int = 1) -> None:
-    """Raise SettingsError unless torch finds `count` devices of this kind: `cpu`, `cuda` or `mps`.
-
-    setting: its name, for the message.
-    """
-    if device == "cpu":
-        return
-    import torch
-
-    if device == "cuda":
-        kind, found = "NVIDIA GPU", torch.cuda.device_count() if torch.cuda.is_available() else 0
-    else:
-        kind, found = "Apple GPU", int(torch.backends.mps.is_available())
-    if not found:
-        advice = f"use {setting}=cpu, or install the GPU's driver and a torch that supports it"
-        raise SettingsError(f"{setting}={device}: torch {torch.__version__} finds no {kind}; {advice}")
-    if found < count:
-        raise SettingsError(f"{count} devices with {setting}={device}: torch finds {found} {kind}; use devices={found}")

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core import config
-from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
+from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, LookupTable, TextWords, read_model_file
 from askalike.text.features.hashed_ngrams import (
@@ -119,19 +118,6 @@ class StaticEncoder(Encoder):
         encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 
-    @staticmethod
-    def save_model(
-        folder: Path, recipe: Any, features: HashedNgramFeatures, tensors: Mapping[str, NDArray[Any]]
-    ) -> Tables:
-        """Write a trained network's parameters in the format of `open`; return the table [static] of model.toml."""
-        from safetensors.numpy import save_file
-
-        vectors = tensors["rows.weight"][RESERVED:].astype(np.float16)
-        with tensor_errors():
-            save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS_FILE)
-        features.save(folder)
-        return {"static": recipe.features.model_dump()}
-
     @property
     def fingerprint(self) -> str:
         """See Encoder.fingerprint."""
@@ -178,6 +164,14 @@ class StaticEncoder(Encoder):
         vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
         vectors[followers] -= sums[len(keys) :]
         return vectors
+
+
+def save_static_vectors(folder: Path, vectors: NDArray[np.float16], weights: NDArray[np.float32]) -> None:
+    """Write the vectors (rows, dim) and weights (rows,) of a static encoder's rows to a model's folder."""
+    from safetensors.numpy import save_file
+
+    with tensor_errors():
+        save_file({"vectors": vectors, "weights": weights}, folder / WEIGHTS_FILE)
 
 
 def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:

@@ -50,17 +50,22 @@ def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validatio
     values: dict[str, float] = {}
     if validation is not None and (loss := triplet_loss(ranker, task, validation)) is not None:
         values[TRIPLET_LOSS] = loss
-    if not getattr(ranker.encoder, "can_write_answers", False):
+    writer = ranker.encoder.generator
+    if writer is None:
         return AnswerDiagnostics(values)
-    from askalike.search.answering.generate import Generator, distinct_n  # imports torch, which is already loaded
-
-    writer, pairs = Generator.from_encoder(ranker.encoder, ranker.name), relevant_pairs(task, labels)
+    pairs = relevant_pairs(task, labels)
     values[PERPLEXITY] = writer.perplexity(pairs)
     drawn = random.Random(SEED).sample(pairs, min(SAMPLE_SIZE, len(pairs)))
     samples = [{"question": q.title or q.body, "written": writer.write(q), "right": right.body} for q, right in drawn]
     for n in (1, 2):
         values[f"distinct-{n}"] = distinct_n([sample["written"] for sample in samples], n)
     return AnswerDiagnostics(values, samples)
+
+
+def distinct_n(texts: Sequence[str], n: int) -> float:
+    """Return the share of distinct n-grams among all n-grams of these texts (Li et al. 2016); 0 if there are none."""
+    runs = [tuple(words[at : at + n]) for words in map(str.split, texts) for at in range(len(words) - n + 1)]
+    return len(set(runs)) / len(runs) if runs else 0.0
 
 
 def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float | None:

@@ -30,7 +30,7 @@ from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.partitions import create_splitter
 from askalike.labels.splits import load_split
-from askalike.learning.recipe_files import list_recipes
+from askalike.learning.trainers import list_recipes
 from askalike.store import Archive
 from askalike.store.labels import parse_typed_split
 

@@ -17,9 +17,9 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
 from askalike.core.values import now
+from askalike.learning.trainers import TRAINING_LOGGER
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
-LEARNING_LOGGER = "askalike.learning"
 
 
 def file_name(label: str) -> str:
@@ -87,7 +87,7 @@ class ExperimentFolder:
     @contextmanager
     def log_training(self) -> Iterator[None]:
         """Add the lines that training logs inside a `with` block, such as one per epoch."""
-        logger, handler = logging.getLogger(LEARNING_LOGGER), _LineHandler(self.log)
+        logger, handler = logging.getLogger(TRAINING_LOGGER), _LineHandler(self.log)
         level = logger.level
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from askalike import encoders, rankers
 from askalike.core.config import validate_settings
@@ -14,13 +14,10 @@ from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.labels.splits import document_kind, load_split
 from askalike.learning.models import partial_folder
-from askalike.learning.recipes import NegativesSettings, Recipe, TextEncoder, load_recipe
+from askalike.learning.trainers import TrainingProgressCallback, TrainingRecipe, load_recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts, takes_archive
 from askalike.store.deployments import get_archive_encoder, set_archive_encoder
-
-if TYPE_CHECKING:
-    from askalike.learning.trainer import TrainingProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +41,36 @@ def held_out_splits(archive: Archive) -> list[str]:
 @takes_archive
 def train(
     archive: Archive,
-    recipe: Recipe | TextEncoder | str,
+    recipe: TrainingRecipe | str,
     name: str,
+    values: Mapping[str, Any] | None = None,
     *,
     dev: str | None = None,
     held_out: Sequence[str] = (),
     excluded_ids: Iterable[str] = (),
-    report: "Callable[[TrainingProgress], None] | None" = None,
+    report: TrainingProgressCallback | None = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Train a recipe on an archive, and return the model's folder, `models/<name>/`.
 
-    archive: or its directory. recipe: its name, or the result of `load_recipe`.
-    Training does not use `held_out_splits(archive)`, the splits in held_out, dev, or the questions in excluded_ids.
-    dev: the split whose queries choose the best epoch; without one, some clusters are set aside. The same call resumes
-    an interrupted one. Raises ArchiveError if a model already has the name.
+    archive: or its directory. recipe: its name, a TOML file, or what a trainer makes of either; a trainer is an
+    installed package's. values: settings of a recipe that is named. Training does not use `held_out_splits(archive)`,
+    the splits in held_out, dev, or the questions in excluded_ids. dev: the split whose queries choose the best epoch;
+    without one, some clusters are set aside. The same call resumes an interrupted one. Raises ArchiveError if a model
+    already has the name, SettingsError if nothing installed has the recipe.
     """
-    recipe = load_recipe(recipe, {}) if isinstance(recipe, str) else recipe
+    recipe = load_recipe(recipe, values or {}) if isinstance(recipe, str) else recipe
     folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
     kind = document_kind(archive, dev) if dev else "questions"
     dev_labels = load_split(archive, dev, kind) if dev else None
     view = archive.training_view(hidden, kind=kind, dev=dev_labels, excluded_ids=excluded_ids)
-    if not isinstance(recipe, Recipe):
-        recipe.train(view, folder, log)
-        return folder
-    from askalike.learning.training_run import train_recipe
 
-    def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
-        ranker = rankers.create(settings.ranker, {}, archive.path)
-        return rankers.rank(rankers.fit_and_open(ranker, replace(view, kind="questions")), queries, settings.to_rank)
+    def mine(queries: Mapping[str, Question], ranker: str, depth: int) -> Run:
+        miner = rankers.create(ranker, {}, archive.path)
+        return rankers.rank(rankers.fit_and_open(miner, replace(view, kind="questions")), queries, depth)
 
-    train_recipe(view, recipe, folder, miner=mine, on_progress=report, log=log)
+    recipe.train(view, folder, miner=mine, report=report, log=log)
     return folder
 
 

@@ -28,6 +28,7 @@ from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_inde
 from askalike.health import run_checks
 from askalike.health.findings import Finding
 from askalike.labels.partitions import create_partition
+from askalike.learning.trainers import shorten_setting
 from askalike.store import Archive
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
@@ -37,12 +38,6 @@ QUICK_QUERIES = 100
 """Maximum number of queries that are measured, and that tune."""
 QUICK_VALUES = 2
 """Number of values of a setting that tuning tries."""
-QUICK_LIMITS: Mapping[str, int] = {
-    "training.epochs": 1, "training.dev_documents": 500, "data.max_pairs": 500, "embeddings.init_epochs": 1,
-    "features.longest": 40, "negatives.random": 2, "epochs": 1,
-}  # fmt: skip
-"""The highest values of settings of networks and of encoders of texts. Skip-gram vectors are random ones instead."""
-
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
 """System → seed → its cell. A system that is not random has one cell, under the first seed."""
@@ -322,8 +317,8 @@ def _collect_seconds(tuned: TuningRecords, cells: SystemCells) -> dict[str, Any]
 
 def shorten(experiment: Experiment) -> Experiment:
     """Return a resolved experiment for trying it out in minutes; its figures mean nothing."""
-    queries, pairs = format_count(QUICK_QUERIES, "query"), format_count(QUICK_LIMITS["data.max_pairs"], "pair")
-    difference = f"A quick run: at most {queries} and {pairs}, one epoch, one seed."
+    queries = format_count(QUICK_QUERIES, "query")
+    difference = f"A quick run: at most {queries}, one seed, and models that are trained on little."
     changes = {
         "seeds": experiment.seeds[:1],
         "max_queries": min(experiment.max_queries or QUICK_QUERIES, QUICK_QUERIES),
@@ -334,14 +329,7 @@ def shorten(experiment: Experiment) -> Experiment:
 
 
 def _shorten_system(system: SystemSettings) -> SystemSettings:
-    settings = {name: _shorten_setting(name, value) for name, value in system.settings.items()}
+    settings = {name: shorten_setting(name, value) for name, value in system.settings.items()}
     grids = system.tune if isinstance(system.tune, tuple) else ()
     few = tuple({name: values[:QUICK_VALUES] for name, values in grid.items()} for grid in grids[:1])
     return system.model_copy(update={"settings": settings, **({"tune": few} if few else {})})
-
-
-def _shorten_setting(name: str, value: Any) -> Any:
-    if name.endswith("embeddings.init") and value == "skipgram":
-        return "random"
-    limit = next((limit for end, limit in QUICK_LIMITS.items() if f".{name}".endswith(f".{end}")), None)
-    return value if limit is None else min(value or limit, limit) if name.endswith("max_pairs") else min(value, limit)

@@ -1,1 +1,1 @@
-"""Training of networks: examples, negatives, batches, losses and the loop."""
+"""Models of an archive: their folder, distillation in closed form, and the seam of packages that train."""

@@ -18,7 +18,7 @@ from pydantic import Field
 from askalike import encoders
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
-from askalike.core.files import folder_errors, tensor_errors
+from askalike.core.files import folder_errors
 from askalike.core.iteration import chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Question
@@ -26,7 +26,7 @@ from askalike.core.values import format_count, format_duration
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
+from askalike.encoders.static import StaticEncoderSettings, save_static_vectors
 from askalike.learning.models import write_text_model
 from askalike.learning.ridge import fit_ngram_vectors, reduce_dimension
 from askalike.store import TrainingView, View, labels
@@ -213,16 +213,13 @@ def _save(
     vectors: HalfArray,
     words: Collection[str],
 ) -> None:
-    from safetensors.numpy import save_file
-
     reference = TeacherReference(
         encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint,
         lookup_share=settings.lookup_share, unknown_share=settings.unknown_share,
     ).model_dump()  # fmt: skip
     tables = {"static": settings.lookup.model_dump(), "teacher": reference}
     with write_text_model(folder, "asymmetric", tables, view) as new:
-        with tensor_errors():
-            save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
+        save_static_vectors(new, vectors, np.ones(len(vectors), np.float32))
         UnknownWords.save(new, words)
         features.save(new)
         teacher.learned_labels.write(new)

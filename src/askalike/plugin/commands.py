@@ -1,4 +1,4 @@
-"""What a command needs: the shared options, rules for options that depend on each other, and output.
+"""Names for commands: the shared options, rules for options that depend on each other, and output.
 
 A command is a function with typer's annotations, or a `typer.Typer` with several; `askalike.plugin.Command` describes
 it, and is registered in the group `askalike.commands`. Its docstring is its help. Raise `askalike.AskalikeError` for
@@ -13,12 +13,14 @@ from askalike.cli.options import (
     Fields,
     Json,
     RankerName,
+    assignment,
     checked,
     parse_settings,
     value,
 )
 from askalike.cli.output import print_remark, to_json
-from askalike.core.values import format_count, parse_url
+from askalike.core.output import raw_stream
+from askalike.core.values import format_count, format_duration, parse_url
 
 __all__ = [
     "DIRECTORY_VARIABLE",
@@ -30,11 +32,14 @@ __all__ = [
     "Json",
     "Needs",
     "RankerName",
+    "assignment",
     "checked",
     "format_count",
+    "format_duration",
     "parse_settings",
     "parse_url",
     "print_remark",
+    "raw_stream",
     "rules",
     "to_json",
     "value",

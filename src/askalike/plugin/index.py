@@ -1,4 +1,4 @@
-"""What an engine needs: the contracts of indexes and searchers, their parts, and the exact arithmetic of local indexes.
+"""Names for engines: the contracts of indexes and searchers, their parts, and the exact arithmetic of local indexes.
 
 An engine's class implements `IndexEngine`, and is registered in the group `askalike.engines`.
 """

@@ -13,7 +13,7 @@ from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsErr
 from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
-from askalike.learning.recipe_files import builtin_recipes, list_recipes
+from askalike.learning.trainers import internal_names, list_recipes
 from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
 from askalike.rankers._ranking import (
     allowed_docs,
@@ -69,8 +69,8 @@ __all__ = [
     "trained_model_names",
 ]
 
-INTERNAL = ("dense", "lexical", "pairwise", "neural")
-"""Rankers and encoders without a user-visible name: users name a similarity, recipe or trained model instead."""
+INTERNAL = ("dense", "lexical", "pairwise")
+"""Rankers without a user-visible name: users name a similarity, recipe or trained model instead."""
 PART_ONLY = ("votes",)
 """Rankers that cannot retrieve, and are used only as parts of others."""
 ANSWER_RANKERS = ("by_question",)
@@ -119,8 +119,8 @@ def check_model_name(name: str) -> None:
     """Raise SettingsError if a trained model cannot have that name: it is malformed or taken."""
     if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name consists of lower-case letters, digits, '_', '.' and '-'")
-    taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
-    if name in taken | set(list_recipes()):
+    taken = {n for kind in ("similarity", "encoder", "ranker") for n in registry.names(kind)}
+    if name in taken | set(list_recipes()) | internal_names():
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
@@ -164,7 +164,7 @@ def searches_fields(name: str, folder: Path | None) -> bool:
 
 def _ranker_class_name(name: str) -> str | None:
     """Return the name of a ranker's registered class; None if there is none."""
-    if name in (*PRETRAINED_ENCODERS, *builtin_recipes()):
+    if name in PRETRAINED_ENCODERS:
         return "dense"
     if name in INTERNAL:
         return None
@@ -178,7 +178,7 @@ def _ranker_class_name(name: str) -> str | None:
 
 def _foreign_encoders() -> tuple[str, ...]:
     """Return the names of other packages' encoders that need no training, which are also names of dense rankers."""
-    others = {*registry.builtin_names("encoder"), *list_recipes(), *INTERNAL}
+    others = {*registry.builtin_names("encoder"), *list_recipes(), *internal_names()}
     return tuple(name for name in registry.names("encoder") if name not in others)
 
 

@@ -16,7 +16,7 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Progress
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
-from askalike.learning.recipe_files import list_recipes
+from askalike.learning.trainers import SEED_SETTING, list_recipes
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Searcher
 from askalike.store import TrainingView, View
@@ -159,7 +159,7 @@ def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, A
     """Return the seed for each part that learns. Raises SettingsError if there is a seed but no such part."""
     if settings.seed is None:
         return {}
-    seeds = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
+    seeds = {part: {SEED_SETTING: settings.seed} for part in settings.parts if part in list_recipes()}
     if not seeds:
         raise SettingsError(f"{name}: seed={settings.seed}, but no part learns: {', '.join(settings.parts)}")
     return seeds

@@ -27,6 +27,7 @@ from askalike.index.rows import DocAttributes, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
+from askalike.learning.trainers import load_recipe
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
@@ -98,7 +99,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         else:  # a recipe, trained on the fields that are searched
             read = {f"features.{key}": values[key] for key in ("fields", "code") if key in values}
             others = {key: value for key, value in others.items() if key != "code"}
-            encoder = encoders.build("neural", {"recipe": name, **read, **others})
+            encoder = load_recipe(name, {**read, **others}).create_encoder()
         return cls(encoder, validate_settings(DenseSettings, ours, name), name)
 
     @classmethod

@@ -7,16 +7,14 @@ from itertools import product
 from typing import Any
 
 from askalike.core import registry
-from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
-from askalike.learning.recipes import DUPLICATE_SIGNALS
 from askalike.store import Archive
 from askalike.text.subwords import VECTORS_PACKAGE
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
-EXTRA_MODULES = {"vectors": ("tokenizers", VECTORS_PACKAGE), "encoder": ("tokenizers",), "neural": NEURAL_EXTRA_MODULES}
+EXTRA_MODULES = {"vectors": ("tokenizers", VECTORS_PACKAGE), "encoder": ("tokenizers",)}
 """The modules that families need of each extra."""
 DISTIL = "distil"
 """The family that distils the pre-trained encoder to a lookup."""
@@ -37,8 +35,6 @@ CROSS_STAGE = 2_000
 """Stages added to a candidate with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
-TEXT_SIGNALS = (*DUPLICATE_SIGNALS, "related", "title_body", "question_answer")
-WEAK_SIGNALS = ("same_tag", "same_category")
 FAMILY_STAGES = (WITH_VOTES + N_DISTINCT_STAGES + 1, 2 * N_DISTINCT_STAGES)
 """The stage of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
 
@@ -65,6 +61,7 @@ class Candidate:
 class CandidateFamily:
     """A dense ranker, tried alone and in hybrids with the lexical one.
 
+    complexity: its place among all families, from 0 (simple) to 1000; of two that are as good, the simpler is chosen.
     recipe: that trains it, or DISTIL; None for a ranker that needs no training. needs_teacher: whether it needs a pre-
     trained encoder. extra: of askalike, whose packages it needs. signals: sources of training pairs, if the archive has
     them; weak_signals are added if those give too few pairs. pairs_per_second: training pairs of titles per second and
@@ -72,6 +69,7 @@ class CandidateFamily:
     """
 
     name: str
+    complexity: int
     recipe: str | None = None
     needs_teacher: bool = False
     extra: str = ""
@@ -82,18 +80,17 @@ class CandidateFamily:
 
 
 FAMILIES = (
-    CandidateFamily("static", extra="vectors"),
-    CandidateFamily(
-        "trained static", "static", False, "neural", TEXT_SIGNALS, 6_000, {"max_pairs_per_cluster": 5}, WEAK_SIGNALS
-    ),
-    CandidateFamily("distil", DISTIL, True, "vectors"),
-    CandidateFamily("bow_cnn", "bow_cnn", False, "neural", DUPLICATE_SIGNALS, 60),
-    CandidateFamily("cnn", "cnn", False, "neural", DUPLICATE_SIGNALS, 40),
-    CandidateFamily("scqa", "scqa", False, "neural", ("question_answer",), 100),
-    CandidateFamily("siamese_lstm", "siamese_lstm", False, "neural", ("question_answer",), 100),
-    CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, extra="encoder"),
+    CandidateFamily("static", 100, extra="vectors"),
+    CandidateFamily("distil", 300, DISTIL, True, "vectors"),
+    CandidateFamily(PRETRAINED_RANKER, 900, needs_teacher=True, extra="encoder"),
 )
-"""The families from the simplest to the most complex. A new family is one entry here."""
+"""askalike's own families; other packages register theirs in the group `askalike.tuning_families`."""
+
+
+def list_families() -> Sequence[CandidateFamily]:
+    """Return all families, from the simplest to the most complex."""
+    added = (registry.load("tuning_family", name) for name in registry.names("tuning_family"))
+    return sorted((*FAMILIES, *added), key=lambda family: family.complexity)
 
 
 def missing_module(family: CandidateFamily) -> str | None:

@@ -15,7 +15,7 @@ from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.training_pairs import LABEL_SIGNALS, count_pairs
-from askalike.learning.recipes import Recipe
+from askalike.learning.trainers import TrainingProgress, TrainingRecipe, load_recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
 from askalike.tuning.candidates import CandidateFamily
@@ -24,7 +24,6 @@ from askalike.tuning.task import TuningTask
 
 if TYPE_CHECKING:
     from askalike.encoders.pretrained import PretrainedEncoder
-    from askalike.learning.trainer import TrainingProgress
 
 PROBE_QUESTIONS = 32
 """Number of questions used to measure an encoder's speed."""
@@ -141,7 +140,7 @@ class ModelTrainer:
         recipe = self._recipe(family)
         relative_length = sum(self._mean_lengths) / (2 * REFERENCE_TITLE_WORDS)
         n_pairs = sum(self._count_pairs(family).values())
-        return n_pairs * relative_length * min(recipe.training.epochs, 10) / family.pairs_per_second
+        return n_pairs * relative_length * min(recipe.max_epochs, 10) / family.pairs_per_second
 
     def estimate_encoding_s(self) -> float:
         """Return the seconds that the teacher takes to encode all questions."""
@@ -155,7 +154,7 @@ class ModelTrainer:
         if not self.is_trained(family):
             started = time.monotonic()
 
-            def stop_when_spent(progress: "TrainingProgress") -> None:
+            def stop_when_spent(progress: TrainingProgress) -> None:
                 if budget.remaining_s < 0:
                     where = f"in epoch {progress.epoch}"
                     raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget resumes it")
@@ -185,9 +184,9 @@ class ModelTrainer:
             self.state.record_loss(name)
             models.remove_model(self.archive, name)
 
-    def _recipe(self, family: CandidateFamily) -> Recipe:
+    def _recipe(self, family: CandidateFamily) -> TrainingRecipe:
         signals = tuple(self._count_pairs(family))
-        return Recipe.read(family.recipe or "", {**family.recipe_settings, "signals": signals})
+        return load_recipe(family.recipe or "", {**family.recipe_settings, "signals": signals})
 
     @cached_property
     def _mean_lengths(self) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from askalike.labels.splits import load_split
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
-from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
+from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, PRETRAINED_RANKER, list_families
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState
@@ -115,7 +115,8 @@ def tune_archive(
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
     searcher = open_current(ranker, archive.view())
     calibration_result, reason = _calibrate(archive, ranker, searcher, task, budget, is_label_trained=is_label_trained)
-    if teacher and not {family.name for family in FAMILIES if family.needs_teacher} & {s.name for s in search.skipped}:
+    need_teacher = {family.name for family in list_families() if family.needs_teacher}
+    if teacher and need_teacher.isdisjoint(skipped.name for skipped in search.skipped):
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
 

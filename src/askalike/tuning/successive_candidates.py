@@ -11,7 +11,6 @@ from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, n
 from askalike.labels.partitions import nested_folds
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
-    FAMILIES,
     FAMILY_STAGES,
     WITH_VOTES,
     Candidate,
@@ -21,6 +20,7 @@ from askalike.tuning.candidates import (
     distinct_candidate,
     incumbent_candidate,
     lexical_candidates,
+    list_families,
     missing_module,
     votes_candidate,
 )
@@ -121,7 +121,7 @@ class SuccessiveCandidates:
 
         Families without training come first: their time is known, and the teacher's vectors are then stored.
         """
-        stages = zip(FAMILIES, count(*FAMILY_STAGES), strict=False)
+        stages = zip(list_families(), count(*FAMILY_STAGES), strict=False)
         for family, stage in sorted(stages, key=lambda pair: pair[0].recipe is not None):
             if reason := self._skip_reason(family):
                 self._skip(family.name, reason)

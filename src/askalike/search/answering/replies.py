@@ -5,6 +5,7 @@ Text that a model has written is always labelled as such.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Protocol, get_args
 
@@ -12,11 +13,12 @@ from askalike import rankers
 from askalike.calibration.calibration import Calibration
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, Hit, Question, SearchHit
-from askalike.encoders import MODEL_FILE, read_model_file
+from askalike.encoders import MODEL_FILE, AnswerGenerator, open_encoder, read_model_file
 from askalike.store import Archive, View
 from askalike.text.clean import readable_text
 
 AnswerMode = Literal["nearest", "generate", "auto"]
+CACHED_MODELS = 4
 QUESTIONS_PER_ANSWER = 5
 """Number of retrieved questions per requested answer, since not all questions have answers."""
 DEFAULT_SURE = 0.5
@@ -97,7 +99,24 @@ def find_writer(archive: Path, name: str | None = None) -> Path:
         names = " or ".join(folder.name for folder in writers)
         raise SettingsError(f"{archive}: several models write answers; choose one: --model {names}")
     what = "no model of this archive can write answers" if name is None else f"no model {name!r} that can write answers"
-    raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
+    raise SettingsError(f"{archive}: {what}; to train one see docs/answers.md")
+
+
+def open_generator(folder: Path) -> AnswerGenerator:
+    """Return the writer of answers of the model in a folder of `models/`, cached.
+
+    Raises InputError, and SettingsError if the model cannot write or no installed package opens it.
+    """
+    description = folder / MODEL_FILE
+    return _open_cached(folder, description.stat().st_mtime_ns if description.exists() else 0)
+
+
+@lru_cache(CACHED_MODELS)
+def _open_cached(folder: Path, mtime_ns: int) -> AnswerGenerator:
+    generator = open_encoder(folder).generator
+    if generator is None:
+        raise SettingsError(f"{folder.name}: this model cannot write answers; for one that can see docs/answers.md")
+    return generator
 
 
 def require_same_archive(view: View, folder: Path) -> None:
@@ -168,8 +187,6 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
     """Return a generated text with the stored answers that share its words."""
     folder = find_writer(archive.path, model)
     require_same_archive(archive.view(), folder)
-    from askalike.search.answering.generate import open_generator  # torch, which takes seconds to load
-
     text = open_generator(folder).write(question)
     if not text:
         return Reply(None, False, ())

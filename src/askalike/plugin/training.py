@@ -1,0 +1,55 @@
+"""Names for packages that train on an archive: the seam of trainers, and the labels that a training view shows.
+
+An object that keeps to `Trainer` is registered in the group `askalike.trainers`. A view from
+`archive.training_view(held_out)` hides what will be measured; all functions here read labels through it.
+"""
+
+from askalike.core.children import safe_path
+from askalike.core.config import IntegerList, Tables, TextList
+from askalike.core.errors import UnknownSettingError
+from askalike.core.iteration import chunks
+from askalike.core.types import LogCallback, Metric, Qrels, TrainingPair
+from askalike.core.values import format_count, format_duration
+from askalike.labels.splits import unlearned_splits
+from askalike.labels.training_pairs import collect_learned, training_pairs
+from askalike.learning.trainers import (
+    SEED_SETTING,
+    TRAINING_LOGGER,
+    Miner,
+    Trainer,
+    TrainingProgress,
+    TrainingProgressCallback,
+    TrainingRecipe,
+)
+from askalike.store import Clusters
+from askalike.store.feedback import rejected_documents
+from askalike.store.labels import imported_queries, irrelevant_judgements
+
+__all__ = [
+    "SEED_SETTING",
+    "TRAINING_LOGGER",
+    "Clusters",
+    "IntegerList",
+    "LogCallback",
+    "Metric",
+    "Miner",
+    "Qrels",
+    "Tables",
+    "TextList",
+    "Trainer",
+    "TrainingPair",
+    "TrainingProgress",
+    "TrainingProgressCallback",
+    "TrainingRecipe",
+    "UnknownSettingError",
+    "chunks",
+    "collect_learned",
+    "format_count",
+    "format_duration",
+    "imported_queries",
+    "irrelevant_judgements",
+    "rejected_documents",
+    "safe_path",
+    "training_pairs",
+    "unlearned_splits",
+]
