@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +34,13 @@ def _is_ours(module: str) -> bool:
 def _is_public(module: str, name: str) -> bool:
     if module != "askalike" and not any(f"{module}.".startswith(f"{package}.") for package in PUBLIC_PACKAGES):
         return False
-    return not any(part.startswith("_") for part in module.split(".")) and name in _public_names(module)
+    if any(part.startswith("_") for part in (*module.split("."), name)):
+        return False
+    return name in _public_names(module) or _is_module(f"{module}.{name}")
+
+
+def _is_module(name: str) -> bool:
+    return name.startswith("askalike.plugin.") and importlib.util.find_spec(name) is not None
 
 
 def _public_names(module: str) -> set[str]:

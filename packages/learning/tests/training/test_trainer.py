@@ -132,17 +132,15 @@ from types import SimpleNamespace
 sys.path.insert(0, sys.argv[2])
 import torch
 torch.set_num_threads(1)
-from jobs import THINGS, WAYS, job_of, question
+from jobs import PAIRS, job_of
 from askalike_learning.trainer import train
-from askalike.core.types import TrainingPair
-pairs = [TrainingPair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
-train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
+train(job_of(PAIRS, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 """
 
 
 @pytest.mark.long
 def test_a_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
-    directory, root = tmp_path / "killed", Path(__file__).parents[2]
+    directory, root = tmp_path / "killed", Path(__file__).parents[1]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
     deadline = time.monotonic() + 300
     while len(read_history(directory, "one") or ()) < 2:

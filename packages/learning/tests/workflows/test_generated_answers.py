@@ -13,6 +13,7 @@ from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from askalike_learning.trainable import load_recipe
 from calibration.riverside import riverside
+from service.serving import Service, index
 
 RANKER = "lm_jelinek_mercer"
 V1 = "/v1/riverside"
@@ -51,19 +52,23 @@ def test_a_written_one_between(writing):
 
 
 @pytest.mark.long
-def test_generated_text_is_labelled(serve, copy, archive: Path) -> None:
+def test_generated_text_is_labelled(tmp_path) -> None:
     tiny = {
         "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "init_epochs": 1,
         "accelerator": "cpu", "longest": 20,
     }  # fmt: skip
-    with Archive.open(archive) as opened:
+    path = index(riverside(tmp_path / "riverside"))
+    with Archive.open(path) as opened:
         models.train(opened, load_recipe("dssm_writer", tiny), "writer")
-    served = serve(copy(archive))
-    query, deadline = {"title": "how do I renew a book", "mode": "generate"}, time.monotonic() + 120
-    while (answered := served.send("POST", f"{V1}/answer", query)).status == 503:  # the first one loads the model
-        assert time.monotonic() < deadline
-    answer = answered.json
-    assert answer["generated"] is True
-    assert answer["model"] == "writer"
-    assert answer["text"]
-    assert answer["answer"] is answer["question"] is None
+    served = Service(path)
+    try:
+        query, deadline = {"title": "how do I renew a book", "mode": "generate"}, time.monotonic() + 120
+        while (answered := served.send("POST", f"{V1}/answer", query)).status == 503:  # the first one loads the model
+            assert time.monotonic() < deadline
+        answer = answered.json
+        assert answer["generated"] is True
+        assert answer["model"] == "writer"
+        assert answer["text"]
+        assert answer["answer"] is answer["question"] is None
+    finally:
+        served.end()
