@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "glossary.md"
 ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| (?P<places>`[^|]+`) \| (?P<source>[^|]+) \|$", re.M)
 ROWS = list(ROW.finditer(PAGE.read_text(encoding="utf-8")))
 PLACES = sorted({place for row in ROWS for place in re.findall(r"`([^`]+)`", row["places"])})
-EXTRAS = {"torch", "fastapi", "starlette", "uvicorn"}
+EXTRAS = {"fastapi", "starlette", "uvicorn"}
 """Packages that come with an extra; what needs one of them is skipped without it."""
 
 

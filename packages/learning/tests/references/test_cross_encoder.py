@@ -13,7 +13,8 @@ from askalike.store import Archive
 from askalike.tuning import successive_candidates
 from askalike.tuning.run import tune_archive
 from needs import need
-from small_models import ARCHITECTURES, WORDS, make_model_folder
+from small_models import WORDS
+from torch_models import ARCHITECTURES, make_model_folder
 
 need("onnxruntime", "onnx", "sentence_transformers")
 

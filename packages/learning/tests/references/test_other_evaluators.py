@@ -12,7 +12,8 @@ from askalike.experiments.measuring import evaluate_ranker
 from askalike.export import export_archive
 from askalike.labels.partitions import create_partition
 from needs import need
-from small_models import WORDS, make_model_folder
+from small_models import WORDS
+from torch_models import make_model_folder
 
 need("onnxruntime", "onnx", "sentence_transformers")
 pytestmark = pytest.mark.long  # it loads torch
