@@ -1,4 +1,4 @@
-"""Names for what `askalike tune` tries: each `CandidateFamily` in the group `askalike.tuning_families` is a ranker."""
+"""Names for what `askalike tune` tries: a `CandidateFamily`, in the group `askalike.tuning_families`."""
 
 from askalike.tuning.candidates import CandidateFamily
 
