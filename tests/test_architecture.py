@@ -84,6 +84,13 @@ def test_every_component_is_in_the_table_once():
     assert sorted(part for parts in LAYERS for part in parts) == sorted({part_of(file) for file in FILES} - {FACADE})
 
 
+def test_source_is_within_its_budget():
+    budget = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["askalike"]
+    n_lines = sum(len((SOURCE / file).read_text(encoding="utf-8").splitlines()) for file in FILES)
+    assert n_lines <= budget["max_lines"], "say in the commit what left instead, or make it shorter"
+    assert len(FILES) <= budget["max_files"]
+
+
 def test_imports_go_down_only():
     for file in FILES:
         part, used = part_of(file), parts_imported(file)
