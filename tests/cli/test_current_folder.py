@@ -117,26 +117,20 @@ def test_python_m_starts_its_processes_elsewhere(tmp_path, encoded_archive, host
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    "words",
     [
-        (["demo", "example"], 0),
-        (["compile", "--jobs", "2"], 0),
-        (["dedupe", "{archive}", "-o", "out.csv", "--jobs", "2", "--min-similarity", "0.9"], 0),
-        (["tune", "{archive}", "--budget", "20s", "--jobs", "2"], 0),
-        (["mcp", "{archive}"], 0),
-        (["bot", "zulip", "{archive}", "--url", "http://127.0.0.1:9"], 2),
-        pytest.param(
-            ["train", "{archive}", "--recipe", "static", "--name", "mine", "--set", "training.epochs=1"],
-            0,
-            marks=pytest.mark.torch,
-        ),
+        ["demo", "example"],
+        ["compile", "--jobs", "2"],
+        ["dedupe", "{archive}", "-o", "out.csv", "--jobs", "2", "--min-similarity", "0.9"],
+        ["tune", "{archive}", "--budget", "20s", "--jobs", "2"],
+        ["mcp", "{archive}"],
     ],
-    ids=lambda words: words[0] if isinstance(words, list) else None,
+    ids=lambda words: words[0],
 )
-def test_other_commands(hostile, calibrated_riverside, tmp_path, words, expected):
+def test_other_commands(hostile, calibrated_riverside, tmp_path, words):
     archive = Path(shutil.copytree(calibrated_riverside, tmp_path / "desk"))
     code, said = run(hostile, *(word.format(archive=archive) for word in words))
-    assert code == expected, said
+    assert code == 0, said
     assert "Traceback" not in said
 
 

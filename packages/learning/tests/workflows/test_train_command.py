@@ -66,3 +66,18 @@ def test_what_is_wrong_is_one_line(desk, words, message):
     done = askalike("train", desk, *words)
     assert done.returncode == 2
     assert message in done.stderr.splitlines()[-1]
+
+
+def test_it_runs_no_file_of_the_current_folder(desk, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    for name in ("askalike", "askalike_learning", "json", "multiprocessing", "numpy", "random", "torch", "types"):
+        mark = f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n"
+        (folder / f"{name}.py").write_text(mark, encoding="utf-8")
+    program = tmp_path / "askalike"
+    program.write_text("from askalike.cli import main\nif __name__ == '__main__':\n    main()\n", encoding="utf-8")
+    line = [sys.executable, program, "train", desk, "--recipe", "static", "--name", "elsewhere", *SMALL]
+    options = ("--set", "training.epochs=1", "--set", "training.devices=2")
+    done = subprocess.run([*map(str, line), *options], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
