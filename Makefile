@@ -63,6 +63,7 @@ dist: .venv/.dist ## build the wheel, the source package and a bill of the packa
 	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service,vectors]"
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/askalike.cdx.json build/installed
 
+.PRECIOUS: packages/%/.venv/.test # make would remove it as a step between
 packages/%/.venv/.test: packages/%/pyproject.toml pyproject.toml constraints.txt $(shell find src -name '*.py')
 	@echo "Installing what the tests of packages/$* need, with askalike's own wheel …"
 	@tools/make-package-venv $*

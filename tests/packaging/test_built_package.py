@@ -80,11 +80,6 @@ def test_it_imports_and_searches(installed: Path, tmp_path: Path) -> None:
     assert "1. The bike I hired was stolen." in hits
 
 
-def test_recipes_come_with_it(installed: Path, tmp_path: Path) -> None:
-    program = "from askalike.learning.recipe_files import list_recipes; print(*list_recipes())"
-    assert {"bow_cnn", "static"} <= set(run(installed / "python", "-c", program, cwd=tmp_path).split())
-
-
 def test_it_serves_pages_and_the_widget(installed: Path, tmp_path: Path) -> None:
     need("fastapi", "uvicorn")
     run(installed / "askalike", "import", "table", EXAMPLE, "-o", "riverside", cwd=tmp_path)

@@ -9,7 +9,7 @@ from askalike.core.config import IntegerList, Tables, TextList
 from askalike.core.errors import UnknownSettingError
 from askalike.core.iteration import chunks
 from askalike.core.types import LogCallback, Metric, Qrels, TrainingPair
-from askalike.core.values import format_count, format_duration
+from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
 from askalike.labels.training_pairs import collect_learned, training_pairs
 from askalike.learning.trainers import (
@@ -45,7 +45,6 @@ __all__ = [
     "chunks",
     "collect_learned",
     "format_count",
-    "format_duration",
     "imported_queries",
     "irrelevant_judgements",
     "rejected_documents",

@@ -8,8 +8,15 @@ from typer import Option
 
 import askalike
 from askalike import Archive
-from askalike.plugin.commands import Directory, assignment, parse_settings, print_remark, raw_stream, value
-from askalike.plugin.training import format_duration
+from askalike.plugin.commands import (
+    Directory,
+    assignment,
+    format_duration,
+    parse_settings,
+    print_remark,
+    raw_stream,
+    value,
+)
 from askalike_learning.recipe_files import list_recipes
 
 RECIPE_HELP = f"A packaged recipe ({', '.join(list_recipes())}), or a TOML file."

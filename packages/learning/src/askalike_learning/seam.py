@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from askalike.plugin import kinds
-from askalike.plugin.training import TrainingRecipe
+from askalike.plugin.training import Trainer, TrainingRecipe
 from askalike_learning.recipe_files import list_recipes
 
 TRAINED_ENCODERS = ("neural", "doc2vec", "topics")
@@ -44,4 +44,4 @@ class RecipeTrainer:
         return min(value or limit, limit) if name.endswith("max_pairs") else min(value, limit)
 
 
-TRAINER = RecipeTrainer()
+TRAINER: Trainer = RecipeTrainer()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 PAPERS = (
     "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "medquad-*", "rubq-*", "semeval2016-[blpt]*",
     "semeval2017-*", "stackfaq", "unified-*", "yahoo-[ez]*", "yahoo-*domain",
