@@ -188,7 +188,9 @@ def all_files() -> dict[Path, str]:
         tables["speed"] = speed_table(rows)
     if rows := load("fan_out"):
         tables["fan-out"] = fan_out_table(rows)
-    return files | {path: replace_tables(path.read_text(encoding="utf-8"), tables) for path in (README, SCALE)}
+    return files | {
+        path: replace_tables(path.read_text(encoding="utf-8"), tables) for path in (README, SCALE) if path.exists()
+    }
 
 
 def replace_tables(text: str, tables: Mapping[str, str]) -> str:
