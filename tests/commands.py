@@ -25,7 +25,8 @@ def askalike(*words: object, cwd: Path | str = ".", merged: bool = False, input:
     errors = output if merged else io.StringIO()
     stdin = io.TextIOWrapper(io.BytesIO(input.encode()))
     outputs = redirect_stdout(output), redirect_stderr(errors)
-    with chdir(cwd), patch.multiple(sys, argv=command, stdin=stdin), outputs[0], outputs[1]:
+    variables = patch.dict(os.environ)  # a command sets some for the processes that it starts
+    with chdir(cwd), variables, patch.multiple(sys, argv=command, stdin=stdin), outputs[0], outputs[1]:
         try:
             main()
         except SystemExit as end:
