@@ -12,7 +12,7 @@ from askalike.core.errors import InputError
 MAX_RATIO = 200
 """Dumps unpack to 3 to 30 times their size, tables with many equal cells to 100 times."""
 ALWAYS_ALLOWED_BYTES = 10_000_000
-"""So many line breaks take less than a minute."""
+"""Ten million line breaks are read in less than a minute."""
 GZIP_MAGIC, BZIP2_MAGIC = b"\x1f\x8b", b"BZh"
 CHUNK_SIZE = 1 << 18
 

@@ -78,7 +78,7 @@ class EncodingRecord:
             self.write()
 
     def write(self, problem: str = ENDED, pause_s: float = ENDED_PAUSE_S, waiting: bool = False) -> None:
-        """Record what is to be said once the process has ended, and after which time the background may begin."""
+        """Record the reason shown once the process has ended, and the time after which another may begin."""
         self._written_at = clock()
         content = {"done": self._done, "total": self._total, "problem": problem[:MAX_PROBLEM], "waiting": waiting}
         with suppress(OSError):

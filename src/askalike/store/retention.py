@@ -1,4 +1,4 @@
-"""How long an archive keeps what people posted, and its deletion: queries, feedback, and drafts that nobody accepted.
+"""The time for which an archive keeps queries, feedback and drafts that nobody accepted, and their deletion.
 
 A draft is of a question posted on *Ask*, of a chat thread, or of questions of the archive. A decided one has no texts.
 """

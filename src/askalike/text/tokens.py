@@ -130,7 +130,7 @@ class TokenTable:
         return Tokens(numbers[: ends[-1]], starts[: ends[-1]], ends)
 
     def has_room(self, capacity: int) -> bool:
-        """Return whether there are at most as many tokens, and no more letters than so many tokens usually have."""
+        """Return whether there are at most as many tokens, and no more letters than these usually have."""
         return len(self.tokens) <= capacity and len(self._letters.values) <= MAX_MEAN_LETTERS * capacity
 
     def _add(self, tokens: Sequence[str]) -> None:
@@ -156,7 +156,7 @@ def _letters(text: str) -> NDArray[np.uint32]:
 
 
 def _empty_slots(count: int) -> Ints:
-    """Return the slots of a hash table for so many tokens."""
+    """Return the empty slots of a hash table for `count` tokens."""
     return np.full(max(MIN_SLOTS, 1 << (2 * count).bit_length()), -1, np.int64)
 
 
