@@ -1,6 +1,7 @@
 """How the tests of askalike run, and fixtures that every one of them may use."""
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -25,6 +26,17 @@ from chromium import browser  # noqa: F401 (a fixture)
 pytest_plugins = ("shared_fixtures",)
 # Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
+
+
+def pytest_configure() -> None:
+    """Collects no garbage while tests are collected: CPython 3.11 fails if it does so within `ast.parse`."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collects garbage again, but nothing of what was imported is any."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
