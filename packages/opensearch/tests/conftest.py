@@ -1,4 +1,4 @@
-"""Fixtures of these tests; those of askalike's own tests that they share are imported by name."""
+"""Fixtures of these tests."""
 
 import os
 from pathlib import Path
@@ -8,21 +8,17 @@ from cluster.jars import NoClusterError
 
 from shared_cluster import shared_cluster
 
+pytest_plugins = ("shared_fixtures",)
 RUN = os.getpid()
 """The process that starts all others of this run."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a cluster."""
+    """Mark the tests that need a cluster, and those that need real data."""
     for item in items:
-        if "cluster_url" in getattr(item, "fixturenames", ()):
-            item.add_marker("long")
-
-
-@pytest.fixture(scope="session")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of a run share."""
-    return tmp_path_factory.getbasetemp()
+        for fixture, mark in (("cluster_url", "long"), ("shared_data", "data")):
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")
