@@ -421,6 +421,6 @@ def test_what_is_deleted_is_not_written(tmp_path: Path) -> None:
         archive.upsert([Question("1", "How do I moor?"), Question("2", "Moor zeppelins?")])
         archive.delete(["2"])
     assert askalike("export", tmp_path / "desk", "--format", "static-site", "-o", tmp_path / "site").returncode == 0
-    written = b"".join(file.read_bytes() for file in (tmp_path / "site").iterdir())
+    written = b"".join(file.read_bytes() for file in (tmp_path / "site").rglob("*") if file.is_file())
     assert b"moor" in written
     assert b"zeppelin" not in written
