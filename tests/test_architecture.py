@@ -155,8 +155,8 @@ def test_underscored_modules_are_private_to_their_folder():
 def test_scripts_import_what_exists():
     """Most of them are run by hand, so that nobody would notice a name that has moved."""
     root, n_checked = SOURCE.parents[1], 0
-    folders = ("benchmarks", "deploy", "examples", "experiments", "tools")
-    for script in (script for folder in folders for script in (root / folder).rglob("*.py")):
+    folders = ("benchmarks", "deploy", "examples", "experiments", "tools", "packages/*/benchmarks", "packages/*/tools")
+    for script in (script for folder in folders for script in root.glob(f"{folder}/**/*.py")):
         for node in ast.walk(parsed(script)):
             module = str(node.module) if isinstance(node, ast.ImportFrom) else ""
             if module.startswith("askalike.") or (TESTS / f"{module}.py").exists():

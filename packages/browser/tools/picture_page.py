@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from film_typing import EXAMPLE
-from picture_pages import Picture, show
+from picture_pages import EXAMPLE, Picture, show
 from playwright.sync_api import sync_playwright
 
 PICTURE = Path(__file__).parents[1] / "docs" / "page-static-site.webp"

@@ -1,8 +1,8 @@
 """Compares a cluster of 1 and 3 nodes with the local engine: searches per second, p95, indexing; needs a JDK and Maven.
 
-    python benchmarks/cluster.py                                   # 100,000 and 1,000,000 synthetic questions
-    python benchmarks/cluster.py --questions 10000 --nodes 1       # small
-    python benchmarks/cluster.py --questions 1000000 --keep        # indexes stay, and are only searched next time
+    python packages/opensearch/benchmarks/cluster.py  # 100,000 and 1,000,000 synthetic questions
+    python packages/opensearch/benchmarks/cluster.py --questions 10000 --nodes 1  # small
+    python packages/opensearch/benchmarks/cluster.py --questions 1000000 --keep  # the next run only searches
 
 Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. The results are also in
 bench-data/cluster.json, from which fan_out.py reads the times of searches of one shard.
@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
 from _rows import DATA, add_row, make_parser
 from _synthetic import made_archive, phrase, texts
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
 from cluster.jars import NoClusterError
 from cluster.nodes import Cluster
 

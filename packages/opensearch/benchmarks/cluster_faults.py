@@ -1,7 +1,7 @@
 """One of three nodes is killed, or cut off from the network, under 50 searches and 20 writes per second.
 
-    python benchmarks/cluster_faults.py                                  # all four events
-    python benchmarks/cluster_faults.py --events "kill the manager"
+    python packages/opensearch/benchmarks/cluster_faults.py  # all four events
+    python packages/opensearch/benchmarks/cluster_faults.py --events "kill the manager"
 
 Each event has a new cluster with the settings of docs/operators/docker-compose.yml, an archive of 200 questions, and
 all copies on every node. The load runs for `--warm-up` seconds, until the nodes' code is compiled, and the row has the
@@ -19,10 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
 from _rows import add_row, make_parser
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
 from cluster.jars import NoClusterError
 from cluster.load import Load, find_samovars, health, make_archive, manager_index, operators_settings
 from cluster.network import open_network

@@ -1,4 +1,4 @@
-"""What every registered network keeps to; a new file in `learning/networks` is tested here without another line."""
+"""What every registered network keeps to; a new file in `networks` is tested here without another line."""
 
 import pytest
 import torch

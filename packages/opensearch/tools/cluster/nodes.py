@@ -1,6 +1,6 @@
 """Starts and stops OpenSearch nodes on this machine's loopback address.
 
-`python tools/opensearch/nodes.py --nodes 3 --seconds 600` runs a cluster until then, or until Ctrl-C.
+`python packages/opensearch/tools/cluster/nodes.py --nodes 3 --seconds 600` runs a cluster until then, or until Ctrl-C.
 """
 
 import argparse
