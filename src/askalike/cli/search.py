@@ -204,6 +204,8 @@ def _describe_lack(reply: Reply) -> str:
         return f"{describe_removed(reply)}; see the stored answers with --mode nearest"
     if reply.model:
         return f"{reply.model} found none in the stored answers; see them with --mode nearest"
+    if reply.matches:
+        return "the archive has none to the same question; see related ones: askalike search"
     return "the archive has none to a question like this one"
 
 
@@ -283,6 +285,8 @@ def match_lines(
     if corrected := corrected_words(matches):
         yield Text(f"read as: {', '.join(corrected)}", "dim")
     for rank, match in enumerate(matches, 1):
+        if match.grade == "related" and (rank == 1 or matches[rank - 2].grade == "same"):
+            yield Text("related:", "dim")
         yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.similarity)
         yield _about_line(match.id, _describe_states(match), " ".join(match.question.tags), match.question.url)
         if match.matched_duplicate:

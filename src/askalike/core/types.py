@@ -24,6 +24,7 @@ Progress = Callable[[int, int], None]
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
 DocumentKind = Literal["questions", "answers"]
+Grade = Literal["same", "related"]
 
 TYPED_QUERY_ID: Final = " typed "
 """The id of a typed question: no question of an archive has it."""
@@ -263,10 +264,13 @@ class Explanation:
 class SearchHit:
     """A similar question as it is shown to users.
 
+    grade: `same` if it probably asks the same, `related` if it has to do with the query; None if it is shown on demand.
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
     similarity: its score from 0 to 1, on the same scale for every query; None if the probability is known.
     matched_duplicate: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
     duplicate_of: the id of its own original, if that is not in the archive.
+    grade: `same` if it probably asks the same, `related` if it has to do with the query; None if neither, but a lower
+    minimum was asked for.
     """
 
     question: Question
@@ -277,6 +281,7 @@ class SearchHit:
     similarity: float | None = None
     matched_duplicate: Question | None = None
     duplicate_of: str | None = None
+    grade: Grade | None = None
 
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability={self.probability:.2f}"
@@ -323,6 +328,7 @@ class SearchHit:
             "solution": self.solution,
             "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
             "duplicate_of": self.duplicate_of,
+            "grade": self.grade,
         }
 
 

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from askalike.core.errors import AskalikeError, InputError, SettingsError
 from askalike.core.filters import Filter
 from askalike.core.network import base_url, listen
-from askalike.core.types import Answer, Question, SearchHit
+from askalike.core.types import Answer, Grade, Question, SearchHit
 from askalike.core.values import is_loopback, safe_url
 from askalike.search.engine import LocalEngine
 from askalike.search.explain import found_words
@@ -86,9 +86,9 @@ class AcceptedAnswer(BaseModel):
 
 
 class SimilarQuestionOutput(BaseModel):
-    """A similar question. `probability`: that it asks the same; null if the archive is not calibrated.
+    """A similar question. `grade`: `same` if it probably asks the same, `related` if it has to do with the question.
 
-    `similarity` is then the similarity, from 0 to 1. `matched_words`: the words of the question that were found in it.
+    `probability`: that it asks the same; null if the archive is not calibrated. `similarity` is then the similarity, from 0 to 1. `matched_words`: the words of the question that were found in it.
     `fields`: the contribution of each of its fields to the score, text being title and body. `passage`: what matched.
     `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
     """
@@ -96,6 +96,7 @@ class SimilarQuestionOutput(BaseModel):
     id: str
     title: str
     url: str | None
+    grade: Grade | None
     probability: float | None
     similarity: float | None
     states: list[str]
@@ -203,6 +204,7 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarQuest
         id=hit.id,
         title=hit.title,
         url=safe_url(hit.question.url),
+        grade=hit.grade,
         probability=hit.probability,
         similarity=hit.similarity,
         states=list(hit.states),

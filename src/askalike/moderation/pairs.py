@@ -125,7 +125,7 @@ class SimilarLinker(Linker):
     @classmethod
     def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
         """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
-        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).typical)
+        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).usual.related)
 
     @property
     def key(self) -> Any:

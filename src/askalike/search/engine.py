@@ -3,7 +3,7 @@
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, get_args, overload
@@ -20,11 +20,12 @@ from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, resolve
 from askalike.search.answering.replies import AnswerMode, Reply, answer_question
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
+from askalike.search.readings import find_readings, retrieve_readings
+from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 
 MAX_DEPTH_FACTOR = 64
@@ -44,9 +45,9 @@ class SearchRequest:
     prefix: bool = False
     """Whether the last word may be unfinished."""
     min_probability: float | None = None
-    """Minimum probability of hits; None for the calibration's threshold."""
+    """Minimum probability of hits; None for what the grades show."""
     min_similarity: float | None = None
-    """Minimum absolute score of hits without a calibration; None for the archive's threshold."""
+    """Minimum absolute score of hits; None for what the grades show."""
     explain: bool = True
     """Whether each hit has an explanation."""
 
@@ -75,8 +76,6 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
     hits: Sequence[SearchHit]
     took_ms: float
     """Duration of the search, together with the others of its batch."""
-    likely_from: float = LIKELY_FROM
-    """Probability from which a hit likely asks the same; one below is only related."""
 
     @property
     def abstained(self) -> bool:
@@ -94,12 +93,12 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
         return len(self.hits)
 
     def table(self) -> ResultTable:
-        """Return one row per hit: its title, its probability or else its score from 0 to 1, and its id."""
+        """Return one row per hit: its title, its grade, its probability or else its score from 0 to 1, and its id."""
         if not self.hits:
             return ResultTable("nothing similar", (), ())
         measure = "similarity" if self.hits[0].probability is None else "probability"
-        rows = [(hit.title, f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
-        return ResultTable(format_count(len(rows), "hit"), ("question", measure, "id"), rows)
+        rows = [(hit.title, hit.grade or "", f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
+        return ResultTable(format_count(len(rows), "hit"), ("question", "grade", measure, "id"), rows)
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)
@@ -148,7 +147,7 @@ class LocalEngine:
         """view: the questions to search; by default all current ones.
 
         filter: a condition on the hits of every search, in addition to the search's own filter. answered_first: see
-        `Limits`.
+        `Criteria`.
         """
         self._answered_first = answered_first
         self.archive, self.ranker, self.filter = archive, ranker, filter or None
@@ -203,7 +202,7 @@ class LocalEngine:
     def typical_threshold(self) -> float | None:
         """The usual minimum absolute score of hits without a calibration; None if not yet known."""
         rule = self._abstention.saved_rule
-        return rule.typical if rule else None
+        return rule.usual.related if rule else None
 
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
@@ -215,10 +214,11 @@ class LocalEngine:
     ) -> SearchResult:  # fmt: skip
         """Return the k questions most similar to the one typed, best first; none if nothing is similar.
 
-        After `askalike calibrate`, each hit has a probability, and none is below the calibration's threshold, or below
-        `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
-        stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
-        words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
+        Each hit has a grade: `same` if it probably asks the same, `related` if it has to do with the text; what has not
+        is not shown. Without a calibration, grades follow the score, compared with those that everyday questions reach
+        on this archive; after `askalike calibrate`, each hit has a probability, which decides. `min_similarity` or
+        `min_probability` decides instead of the grades; 0 shows all that the ranker finds. A query of function words
+        alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
         `matched_duplicate`. prefix: the last word may be unfinished.
         explain: each hit has an explanation, and the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
@@ -299,63 +299,46 @@ class LocalEngine:
         searcher = opened.searcher
         if use not in opened.calibrations:
             opened.calibrations[use] = self._calibrators[use].calibration
-        calibration, min_probability = opened.calibrations[use], 0.0
-        if calibration or request.min_probability is not None:
-            min_probability = self._calibrators[use].min_probability(request.min_probability)
+        calibration = opened.calibrations[use]
+        if request.min_probability is not None:
+            self._calibrators[use].check_minimum(request.min_probability)
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
-        resolved = resolve(searcher, {question.id: question for question, _ in queries}, request.prefix)
+        read = [find_readings(question, searcher.language) for question, _ in queries]
+        owners = [n for n, own in enumerate(read) for _ in own]
+        resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
         allowed = allowed_docs(self._view, filter)
-        retrieved = retrieve(searcher, resolved, depth, allowed)
-        limits = Limits(
-            request.k, filter, self._calibrators[use] if calibration else None, min_probability,
-            self._min_similarities(opened, retrieved, request, calibration),
-            min_similarity_requested=request.min_similarity is not None,
-            minimum_requested=request.min_similarity is not None or request.min_probability is not None,
-            answered_first=self._answered_first,
+        retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
+        if opened.abstention is None:
+            opened.abstention = self._abstention.current_rule(self._view)
+        criteria = Criteria(
+            request.k, filter, [opened.abstention.limits(one) for one in retrieved.queries],
+            self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
+            calibration.threshold.probability if calibration and calibration.threshold else 0.0,
+            request.min_similarity, request.min_probability, self._answered_first,
         )  # fmt: skip
         while True:
-            if not calibration or any(limits.min_similarities):
-                retrieved = add_absolute(searcher, retrieved)
-            rows = select_candidates(searcher, retrieved, limits)
+            rows = select_candidates(searcher, retrieved, criteria)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
-            retrieved = retrieve(searcher, resolved, depth, allowed)
+            retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
-        hits = [
-            [_make_hit(one, own.get(one.docid), calibration is not None) for one in row if one.is_shown]
-            for row, own in zip(rows, reasons, strict=True)
-        ]
+        first_rows = [owners.index(n) for n in range(len(queries))]
+        hits = [[_make_hit(one, reasons[n].get(one.docid)) for one in rows[n] if one.is_shown] for n in first_rows]
         took_ms = (time.perf_counter() - started) * 1000
-        likely_from = calibration.likely_from if calibration else LIKELY_FROM
-        return [SearchResult(row, took_ms, likely_from) for row in hits]
-
-    def _min_similarities(
-        self, opened: _Opened, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None
-    ) -> Sequence[float]:
-        """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
-
-        It is 0 if there is a minimum probability, from the request or a calibration.
-        """
-        if calibration and (calibration.threshold or request.min_probability is not None):
-            return [0.0] * len(retrieved.queries)
-        if request.min_similarity is not None:
-            return [request.min_similarity] * len(retrieved.queries)
-        if opened.abstention is None:
-            opened.abstention = self._abstention.current_rule(self._view)
-        minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
-        return minima
+        return [SearchResult(row, took_ms) for row in hits]
 
 
-def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
+def _make_hit(candidate: Selected, reason: Explanation | None) -> SearchHit:
     question, matched = candidate.question, candidate.matched
     return SearchHit(
         question,
         candidate.score,
         extract_shown_snippet(matched, reason) if reason else "",
-        candidate.certainty if is_calibrated else None,
+        candidate.probability,
         reason,
-        None if is_calibrated else min(max(candidate.certainty, 0.0), 1.0),
+        min(max(candidate.absolute, 0.0), 1.0) if candidate.probability is None else None,
         matched if matched is not question else None,
         candidate.duplicate_of,
+        candidate.grade,
     )

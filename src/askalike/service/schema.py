@@ -9,7 +9,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
-from askalike.core.types import MARKS, Answer, Explanation, Link, Mark, Question, SearchHit, State
+from askalike.core.types import MARKS, Answer, Explanation, Grade, Link, Mark, Question, SearchHit, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
 from askalike.search.engine import SearchRequest
@@ -220,6 +220,10 @@ class SimilarQuestion:
         tuple[State, ...],
         Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent"),
     ]
+    grade: Annotated[
+        Grade | None,
+        Field(description="same: probably asks the same; related: has to do with it; null: shown on demand"),
+    ]
     solution: Annotated[str | None, Field(description="the release or date of the solution, for a solved problem")]
     matched_duplicate: Annotated[
         DuplicateRef | None, Field(description="the duplicate that matched; this hit is its original")
@@ -255,7 +259,7 @@ class SimilarQuestion:
         return cls(
             question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
             hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
-            hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None, hit.duplicate_of,
+            hit.grade, hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None, hit.duplicate_of,
             hit.similarity, found_words(hit), main_words(hit) if explain else None, contributions, fields,
         )  # fmt: skip
 

@@ -159,7 +159,7 @@ def answer_question(
     if mode == "generate":
         return _write_reply(engine.archive, question, k, model)
     hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
-    stored = nearest_reply(view, hits, k)
+    stored = nearest_reply(view, hits, k, any_grade=min_probability is not None)
     known = [source.probability for source in stored.sources[:1] if source.probability is not None]
     threshold = DEFAULT_SURE if sure is None else sure
     if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < threshold):
@@ -223,9 +223,12 @@ def sources_from_answers(view: View, hits: Iterable[Hit], k: int) -> tuple[Answe
     return tuple(AnswerSource(*source) for source in found)[:k]
 
 
-def nearest_reply(view: View, matches: Sequence[SearchHit], k: int) -> Reply:
-    """Return the reply with the first stored answer of these questions; an empty one if there is none."""
-    sources = sources_from_questions(view, matches, k)
+def nearest_reply(view: View, matches: Sequence[SearchHit], k: int, *, any_grade: bool = False) -> Reply:
+    """Return the reply with the first stored answer of those that ask the same; an empty one if there is none.
+
+    any_grade: related questions answer, too.
+    """
+    sources = sources_from_questions(view, [match for match in matches if any_grade or match.grade == "same"], k)
     return Reply(sources[0].text if sources else None, False, sources, matches=tuple(matches))
 
 

@@ -151,7 +151,7 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
     return [
         replace(
             _relate(hit.question, "similar", hit.explanation),
-            probability=hit.probability if (hit.probability or 0) >= hits.likely_from else None,
+            probability=hit.probability if hit.grade == "same" else None,
             similarity=hit.similarity,
         )
         for hit in others

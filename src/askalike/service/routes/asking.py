@@ -42,14 +42,10 @@ router = APIRouter(route_class=_QuestionRoute)
 
 @dataclass(slots=True)
 class SimilarResponse:
-    """The similar questions, best first; `abstained` is true if there are none.
-
-    `likely_from`: the probability from which one likely asks the same; one below is only related.
-    """
+    """The similar questions, best first; `abstained` is true if there are none."""
 
     results: list[SimilarQuestion]
     abstained: bool
-    likely_from: float
     ranker: str
     took_ms: float
 
@@ -109,7 +105,7 @@ async def get_similar(
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     add_log_fields(request, archive=archive.name, found=len(hits))
     results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
-    response = SimilarResponse(results, not hits, hits.likely_from, ranker, took_ms)
+    response = SimilarResponse(results, not hits, ranker, took_ms)
     return Response(_SIMILAR_RESPONSE.dump_json(response), media_type="application/json")
 
 
