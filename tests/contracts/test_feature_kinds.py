@@ -55,6 +55,7 @@ def test_lengths_sort_texts_and_an_empty_one_is_the_shortest(fitted):
 def test_text_is_encoded_alike_alone_and_in_a_batch(fitted):
     *_, features = fitted
     alone, among = arrays(features, TEXTS[1:2], [0]), arrays(features, TEXTS, [0, 1])
+    assert alone.keys() == among.keys() != set()
     for name, array in alone.items():
         own = among[name][1]
         kept = tuple(slice(0, size) for size in array[0].shape)

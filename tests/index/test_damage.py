@@ -95,7 +95,9 @@ def test_a_flipped_bit_is_refused_or_harmless(built):
 @pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"\xff" * 64])
 def test_an_overwritten_page_is_refused(built, damage):
     path, search = built
-    for file in stored_files(path):
+    files = stored_files(path)
+    assert files
+    for file in files:
         whole = file.read_bytes()
         file.write_bytes((whole[:200] + damage + whole[200 + len(damage) :]) if damage else b"")
         with pytest.raises(UnusableIndexError, match="damaged"):

@@ -173,6 +173,7 @@ def test_explanations_add_up(steps, layout, weighting, batch, allowed, k):
             prepared = searcher.prepare(batch, similarity, weights_of(layout, weighting))
             hits = searcher.search(prepared, k)
             explained = searcher.contributions(prepared, [found.docids for found in hits])
+            assert len(explained) == len(batch)
             for found, rows in zip(hits, explained, strict=True):
                 for expected, row in zip(found.scores, rows, strict=True):
                     assert sum(s for _, s in row.scores) == pytest.approx(expected, rel=1e-9)
@@ -185,6 +186,7 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, batch, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
         together = search(searcher, batch, similarity, 50)
+        assert len(together) == len(batch)
         for query, whole in zip(batch, together, strict=True):
             for k in (1, 2, 5, 10_000_000):
                 alone = search(searcher, [query], similarity, k)[0]
@@ -215,7 +217,8 @@ def test_a_rephrasing_never_lowers_a_score(documents, number, text, batch, layou
             assert (new >= old).all()
             others = pool[0] != number
             assert new[others].tolist() == old[others].tolist()
-        searched = zip(search(before, batch, similarity, 50), search(after, batch, similarity, 50), strict=True)
+        searched = list(zip(search(before, batch, similarity, 50), search(after, batch, similarity, 50), strict=True))
+        assert searched
         for old, new in searched:
             earlier = dict(zip(old.docids.tolist(), old.scores.tolist(), strict=True))
             later = dict(zip(new.docids.tolist(), new.scores.tolist(), strict=True))

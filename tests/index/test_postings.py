@@ -97,6 +97,7 @@ def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
         commit(index, index.change + 1)
         assert files(tmp_path) == named(tmp_path)
         assert answers(index.searcher) == answers(fresh(state(index.change)))
+    assert kills >= 10
 
 
 def test_an_exception_in_the_block_changes_nothing(tmp_path):
@@ -189,6 +190,7 @@ def test_a_reader_never_meets_half_a_commit(tmp_path):
     finally:
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
+    assert len(seen) == 8
 
 
 def test_the_same_change_may_be_committed_twice(tmp_path):

@@ -54,16 +54,16 @@ def test_weights_of_ones_own_are_those_of_a_sum(archive, model):
     _, retrieved = search(archive, model, TITLES[0], weights=[0.2, 0.8])
     lexical, dense = (part.absolute[0] for part in retrieved.parts)
     by_docid = dict(zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True))
-    for docid, a, b in zip(retrieved.parts[0].docids[0].tolist(), lexical, dense, strict=True):
-        assert by_docid.get(docid, 0.2 * a + 0.8 * b) == pytest.approx(0.2 * a + 0.8 * b)
+    sums = dict(zip(retrieved.parts[0].docids[0].tolist(), 0.2 * lexical + 0.8 * dense, strict=True))
+    assert by_docid == pytest.approx({docid: sums[docid] for docid in by_docid}) != {}
 
 
 def test_contributions_of_the_parts_add_up_to_the_score(archive, model):
     searcher, retrieved = search(archive, model, "my bike was stolen")
     texts = archive.view().questions_by_docid(retrieved.distinct_docids)
     [explained] = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts)
-    for docid, score in zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True):
-        assert sum(explained[docid].parts.values()) == pytest.approx(score)
+    sums = [sum(explained[docid].parts.values()) for docid in retrieved.docids[0].tolist()]
+    assert sums == pytest.approx(retrieved.scores[0].tolist()) != []
 
 
 def test_absolute_scores_begin_where_texts_have_nothing_in_common(archive, model, monkeypatch):
@@ -71,5 +71,5 @@ def test_absolute_scores_begin_where_texts_have_nothing_in_common(archive, model
     monkeypatch.setattr(type(ranker.encoder), "unrelated_score", 0.5)
     searcher = rankers.open_current(ranker, archive.view())
     retrieved = rankers.search(searcher, {"q": Question("q", TITLES[0])}, 4)
-    for score, absolute in zip(retrieved.scores[0].tolist(), retrieved.absolute[0].tolist(), strict=True):
-        assert absolute == pytest.approx(max(0.0, 2 * score - 1), abs=1e-6)
+    expected = [max(0.0, 2 * score - 1) for score in retrieved.scores[0].tolist()]
+    assert retrieved.absolute[0].tolist() == pytest.approx(expected, abs=1e-6) != []

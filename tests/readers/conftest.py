@@ -29,8 +29,8 @@ def imported(tmp_path: Path) -> Iterator[Importing]:
 
 
 @pytest.fixture
-def refused(tmp_path: Path) -> Refusing:
-    """`refused(match, reader, path, **options)`: the import ends with an error of one line, and leaves no archive."""
+def expect_refusal(tmp_path: Path) -> Refusing:
+    """`expect_refusal(match, reader, path, **options)`: the import fails, says so in one line and leaves no archive."""
 
     def run(
         match: str, reader: str, *paths: Path | str, error: type[AskalikeError] = InputError, **options: Any

@@ -113,7 +113,7 @@ def test_a_workbook_with_macros_and_formulas_gives_values_alone(imported: Import
     assert done.summary.rejected == 0
 
 
-def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_bad_files_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     cases = {
         write_tsv(tmp_path / "other.tsv", [["Name", "Age"], ["Ada", "9"]]): "no column Question, Answer; there are:",
         write_workbook(tmp_path / "other.xlsx", [["Name", "Age"]]): "no sheet has the columns Question and Answer",
@@ -129,4 +129,4 @@ def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path) -> Non
     torn.write_bytes(head + sheet + rest[:40] + b"\xff" * 40 + rest[80:])
     cases |= dict.fromkeys((tmp_path / "broken.xlsx", torn), "is not an Excel workbook, or is damaged")
     for path, message in cases.items():
-        refused(message, "azure_qna", path)
+        expect_refusal(message, "azure_qna", path)

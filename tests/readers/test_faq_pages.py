@@ -122,9 +122,9 @@ def test_since_leaves_out_pages_that_did_not_change(imported: Importing, tmp_pat
         '<meta charset="no-such-charset">',
     ],
 )
-def test_a_page_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_a_page_without_questions_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.html").write_text(text)
-    refused("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
+    expect_refusal("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("property", ["x", "name", "acceptedAnswer"])
@@ -197,7 +197,7 @@ def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
-def test_what_is_no_sitemap_is_one_clear_error(site: Site, refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_what_is_no_sitemap_is_one_clear_error(site: Site, expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
     site.pages["/sitemap.xml"] = text
     address = Path(f"{site.address}/sitemap.xml")
-    refused("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
+    expect_refusal("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")

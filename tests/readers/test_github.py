@@ -143,8 +143,8 @@ def test_the_rest_api(imported: Importing, tmp_path: Path) -> None:
         ('[{"title": "no number"}]', r"no row was taken \(1 rejected\), line 1: no number"),
     ],
 )
-def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path, text: str, message: str) -> None:
-    refused(message, "github", write(tmp_path, text))
+def test_bad_files_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str, message: str) -> None:
+    expect_refusal(message, "github", write(tmp_path, text))
 
 
 def test_a_file_cut_short_keeps_what_came_before(tmp_path: Path) -> None:
@@ -244,9 +244,9 @@ def test_only_what_changed_since(imported: Importing, tmp_path: Path) -> None:
     assert (list(done.questions), done.summary.notes) == (["2", "1"], {"older than --since left out": 1})
 
 
-def test_a_date_to_go_by(refused: Refusing, tmp_path: Path) -> None:
+def test_a_date_to_go_by(expect_refusal: Refusing, tmp_path: Path) -> None:
     file = write(tmp_path, json.dumps([issue(1, "When?")]))
-    refused("no updatedAt, which --since goes by", "github", file, since="2026-01-31")
-    refused("since.*expected a date", "github", file, since="yesterday", error=SettingsError)
+    expect_refusal("no updatedAt, which --since goes by", "github", file, since="2026-01-31")
+    expect_refusal("since.*expected a date", "github", file, since="yesterday", error=SettingsError)
     with pytest.raises(SettingsError, match="--since and --prune: unchanged records would be removed"):
         import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"}, prune=True)

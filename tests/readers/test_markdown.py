@@ -73,6 +73,6 @@ def test_a_date_that_is_none_is_rejected(imported: Importing, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "just text\n", "# Installation\ntext\n", "---\ntitle: x\n", "# Why?\n"])
-def test_a_file_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_a_file_without_questions_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.md").write_text(text)
-    refused("--headings all", "markdown", tmp_path / "page.md")
+    expect_refusal("--headings all", "markdown", tmp_path / "page.md")

@@ -34,25 +34,27 @@ PACKERS: dict[str, Callable[[bytes, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", PACKERS)
-def test_a_packed_table_that_unpacks_to_far_more_is_refused(refused: Refusing, tmp_path: Path, name: str) -> None:
+def test_a_packed_table_that_unpacks_to_far_more_is_refused(
+    expect_refusal: Refusing, tmp_path: Path, name: str
+) -> None:
     PACKERS[name](BOMB, tmp_path / name)
-    refused(r"unpacks to over \d+ MB, more than 200 times its size; refused", "table", tmp_path / name)
+    expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", "table", tmp_path / name)
 
 
 def test_line_breaks_are_counted_as_they_are_read(
-    refused: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "ALWAYS_ALLOWED_BYTES", 100_000)
     (tmp_path / "faq.csv.gz").write_bytes(gzip.compress(b"id,title\n" + b"\n" * 2_000_000))
-    refused("unpacks to over", "table", tmp_path / "faq.csv.gz")
+    expect_refusal("unpacks to over", "table", tmp_path / "faq.csv.gz")
 
 
 @pytest.mark.parametrize("reader", ["stackexchange", "yahoo", "mbox", "github", "beir"])
-def test_other_readers_refuse_it_too(refused: Refusing, tmp_path: Path, reader: str) -> None:
+def test_other_readers_refuse_it_too(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
     name = {"stackexchange": "Posts.xml", "beir": "corpus.jsonl.gz", "mbox": "list.mbox"}.get(reader, "x.gz")
     (tmp_path / name).write_bytes(gzip.compress(BOMB))
     path = tmp_path if reader in ("stackexchange", "beir") else tmp_path / name
-    refused(r"unpacks to over \d+ MB, more than 200 times its size; refused", reader, path)
+    expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", reader, path)
 
 
 def test_a_run_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
@@ -111,9 +113,11 @@ def site() -> Iterator[Site]:
         (b" " * (51 << 20), "its answer is not a text"),
     ],
 )
-def test_a_sitemap_has_limits(site: Site, refused: Refusing, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_sitemap_has_limits(
+    site: Site, expect_refusal: Refusing, tmp_path: Path, content: bytes, message: str
+) -> None:
     site.pages["/sitemap.xml"] = gzip.compress(content, 1)
-    refused(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
+    expect_refusal(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
 
 
 def test_entries_of_a_sitemap_are_forgotten_as_they_are_read() -> None:
@@ -131,11 +135,11 @@ def test_a_site_has_a_limit_of_addresses(
     assert (len(done.questions), done.summary.notes["addresses after the first 2 left out"]) == (2, 3)
 
 
-def test_a_page_of_a_site_has_8_mb_at_most(site: Site, refused: Refusing, tmp_path: Path) -> None:
+def test_a_page_of_a_site_has_8_mb_at_most(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
     site.sitemap("/a")
     site.pages["/a"] = faq_page("How?").encode() + b" " * (9 << 20)
     address = Path(f"{site.address}/sitemap.xml")
-    refused("/a: its answer is over 8 MB", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
+    expect_refusal("/a: its answer is over 8 MB", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
 
 
 @pytest.mark.parametrize("tag", ["<div>", "<ul>", "<div/>", "<option>", "<a b='c'>"])

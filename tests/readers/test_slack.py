@@ -154,11 +154,13 @@ def test_an_export_without_users(export: Path, tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_exports_that_cannot_be_read(export: Path, refused: Refusing, break_export, options, error, problem) -> None:
+def test_exports_that_cannot_be_read(
+    export: Path, expect_refusal: Refusing, break_export, options, error, problem
+) -> None:
     break_export(export)
-    refused(problem, "slack", export, error=error, **options)
+    expect_refusal(problem, "slack", export, error=error, **options)
 
 
-def test_a_zip_is_to_be_unpacked_first(refused: Refusing, tmp_path: Path) -> None:
+def test_a_zip_is_to_be_unpacked_first(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04")
-    refused("is not a folder; unpack it", "slack", tmp_path / "export.zip")
+    expect_refusal("is not a folder; unpack it", "slack", tmp_path / "export.zip")

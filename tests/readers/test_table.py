@@ -133,9 +133,9 @@ def test_a_bare_carriage_return_rejects_its_row_alone(imported: Importing, tmp_p
     assert ["a carriage return in a field without quotes" in row for row in rejected] == [True, True]
 
 
-def test_a_file_of_carriage_returns_is_to_be_converted(refused: Refusing, tmp_path: Path) -> None:
+def test_a_file_of_carriage_returns_is_to_be_converted(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "faq.csv").write_bytes(b"question,answer\rHow do I join?,yes\rWho?,no\r")
-    refused("line 1: a carriage return .* convert the file: tr", "table", tmp_path / "faq.csv")
+    expect_refusal("line 1: a carriage return .* convert the file: tr", "table", tmp_path / "faq.csv")
 
 
 def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
@@ -242,10 +242,12 @@ def test_json_streams_through_tokenizer_of_any_size(imported: Importing, tmp_pat
     assert [len(q.body) for q in done.questions.values()] == [90_001 * (n % 3) for n in range(12)]
 
 
-def test_columns_are_checked_before_the_first_row_is_imported(refused: Refusing, tmp_path: Path) -> None:
+def test_columns_are_checked_before_the_first_row_is_imported(expect_refusal: Refusing, tmp_path: Path) -> None:
     rows = "".join(f"How do I mend part {n}?,Turn it.\n" for n in range(6_000))
     faq = write(tmp_path / "faq.csv", f"question,answer\n{rows}")
-    refused("no column 'topik', which --category names; there are: question, answer", "table", faq, category="topik")
+    expect_refusal(
+        "no column 'topik', which --category names; there are: question, answer", "table", faq, category="topik"
+    )
 
 
 def test_a_column_that_is_in_later_rows_of_json_is_there(imported: Importing, tmp_path: Path) -> None:
@@ -480,9 +482,9 @@ def test_an_excel_workbook(imported: Importing, tmp_path: Path) -> None:
     assert imported("table", renamed).summary.changes["questions"]["unchanged"] == 2
 
 
-def test_bad_workbooks_are_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_bad_workbooks_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     faq = workbook(tmp_path / "faq.xlsx", Eins=[["Frage"], ["Wo?"]], Zwei=[])
     (tmp_path / "cut.xlsx").write_bytes(faq.read_bytes()[:-500])
-    refused(r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$", "table", faq, sheet="Drei")
-    refused(r"faq\.xlsx: is empty", "table", faq, sheet="Zwei")
-    refused(r"cut\.xlsx: is not an Excel workbook, or is damaged", "table", tmp_path / "cut.xlsx")
+    expect_refusal(r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$", "table", faq, sheet="Drei")
+    expect_refusal(r"faq\.xlsx: is empty", "table", faq, sheet="Zwei")
+    expect_refusal(r"cut\.xlsx: is not an Excel workbook, or is damaged", "table", tmp_path / "cut.xlsx")

@@ -197,8 +197,7 @@ def test_the_hardest_alone_gives_the_gradient_of_all(pairs, tmp_path):
         losses = objective(make_training_batch(examples, np.arange(20)))
         losses.sum().backward()
         gradients.append([losses.detach(), *(p.grad for p in objective.parameters())])
-    for left, right in zip(*gradients, strict=True):
-        torch.testing.assert_close(left, right)
+    torch.testing.assert_close(*gradients)
 
 
 def test_pairs_of_one_cluster_are_no_negatives_of_each_other(pairs, tmp_path):

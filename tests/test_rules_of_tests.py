@@ -1,0 +1,116 @@
+"""Holds what every test has to do: it asserts something, whatever is looped over, and has a short name."""
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(path for folder in ("tests", "packages/*/tests") for path in ROOT.glob(f"{folder}/**/*.py"))
+
+MAX_WORDS = 8
+"""How many words follow `test_` in a name."""
+
+ASSERTING = re.compile(r"(assert|check|expect|wait_for|warns|raises|fail)(_|$)")
+"""Calls that fail by themselves."""
+
+FILLED = {
+    "enumerate",
+    "items",
+    "keys",
+    "map",
+    "permutations",
+    "product",
+    "range",
+    "reversed",
+    "sorted",
+    "values",
+    "zip",
+}
+"""What loops over all of its arguments, which have an item each."""
+
+
+def find_tests(file: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node
+
+
+def test_every_test_asserts_something():
+    found = [f"{file.name}: {test.name}" for file in FILES for test in find_tests(file) if not asserts(test.body)]
+    assert found == [], "asserts nothing, or only in a loop over what may be empty"
+    assert len(FILES) > 200
+
+
+def test_names_are_short():
+    names = [test.name for file in FILES for test in find_tests(file)]
+    assert [name for name in names if name.count("_") > MAX_WORDS] == []
+
+
+def test_names_are_unique_in_a_file():
+    for file in FILES:
+        names = [test.name for test in find_tests(file)]
+        assert sorted(names) == sorted(set(names)), file
+
+
+def asserts(body: Sequence[ast.stmt], filled: Collection[str] = ("seeds",)) -> bool:
+    """Whether statements assert something in any case. `filled` are names of what has an item."""
+    for statement in body:
+        match statement:
+            case ast.For():
+                surely = has_items(statement.iter, filled) and asserts(statement.body, filled)
+            case ast.While():
+                surely = False
+            case ast.With():
+                entered = (node for item in statement.items for node in ast.walk(item))
+                surely = any(map(is_assertion, entered)) or asserts(statement.body, filled)
+            case ast.Try():
+                surely = asserts(statement.body, filled) or asserts(statement.finalbody, filled)
+            case _:
+                surely = any(map(is_assertion, ast.walk(statement)))
+        if surely:
+            return True
+        if isinstance(statement, ast.Assign) and has_items(statement.value, filled):
+            filled = [*filled, ast.unparse(statement.targets[0])]
+    return False
+
+
+def is_assertion(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assert) or (isinstance(node, ast.Call) and bool(ASSERTING.match(called(node))))
+
+
+def called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def has_items(node: ast.expr, filled: Collection[str]) -> bool:
+    """Whether what is looped over has an item, as far as the text of a test says: a constant in capitals has."""
+    match node:
+        case ast.Name():
+            return node.id.isupper() or node.id in filled
+        case ast.Attribute():
+            return node.attr.isupper()
+        case ast.Constant():
+            return bool(node.value)
+        case ast.Tuple() | ast.List() | ast.Set():
+            return bool(node.elts)
+        case ast.Dict():
+            return bool(node.keys)
+        case ast.Subscript() | ast.Starred():
+            return has_items(node.value, filled)
+        case ast.ListComp() | ast.DictComp() | ast.GeneratorExp():
+            return all(has_items(part.iter, filled) and not part.ifs for part in node.generators)
+        case ast.Call():
+            return loops_over_items(node, filled)
+    return False
+
+
+def loops_over_items(call: ast.Call, filled: Collection[str]) -> bool:
+    if isinstance(call.func, ast.Attribute) and not call.args:
+        return called(call) in FILLED and has_items(call.func.value, filled)
+    looped_over = call.args[1:] if called(call) == "map" else call.args
+    if any(keyword.arg == "strict" for keyword in call.keywords):
+        return any(has_items(argument, filled) for argument in looped_over)
+    return called(call) in {*FILLED, *filled} and (
+        called(call) in ("range", *filled) or all(has_items(argument, filled) for argument in looped_over)
+    )
