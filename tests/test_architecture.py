@@ -247,7 +247,7 @@ def test_compilers_stay_in_their_room():
     assert users
 
 
-def test_what_threads_run_never_lets_numpy_import_masked_arrays():
+def test_threads_never_let_numpy_import_masked_arrays():
     """np.unique imports them at its first call: a thread that comes just before their end calls itself without end."""
     for file in FILES:
         if file.startswith(SEARCHED):

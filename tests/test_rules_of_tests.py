@@ -47,12 +47,6 @@ def test_names_are_short():
     assert [name for name in names if name.count("_") > MAX_WORDS] == []
 
 
-def test_names_are_unique_in_a_file():
-    for file in FILES:
-        names = [test.name for test in find_tests(file)]
-        assert sorted(names) == sorted(set(names)), file
-
-
 def asserts(body: Sequence[ast.stmt], filled: Collection[str] = ("seeds",)) -> bool:
     """Whether statements assert something in any case. `filled` are names of what has an item."""
     for statement in body:

@@ -44,7 +44,7 @@ def random_curves(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 257])
-def test_a_curve_gives_one_row_what_it_gives_a_batch(seed, n):
+def test_curve_gives_a_row_what_a_batch_gives(seed, n):
     rows = np.random.default_rng(seed + 1_000 * n).normal(size=(n, COLUMNS)) * 20
     curves = random_curves(seed)
     assert len(curves) == COLUMNS + 7
@@ -59,7 +59,7 @@ def test_a_curve_gives_one_row_what_it_gives_a_batch(seed, n):
         assert shift_prior(batch, 0.5, 0.3).tobytes() == shifted.tobytes()
 
 
-def test_a_curve_is_the_logistic_function_of_the_weighted_sum():
+def test_logistic_curve_is_that_of_the_weighted_sum():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(500, COLUMNS)) * 20
     for n_columns in range(1, COLUMNS + 1):
@@ -75,7 +75,7 @@ def random_titles(rng, n):
 
 @examples(60)
 @given(st.integers(0, 10**9), st.integers(1, 40), st.booleans())
-def test_features_and_probabilities_of_the_first_hits_do_not_depend_on_how_many_follow(seed, n, has_similarities):
+def test_first_hits_do_not_depend_on_later_ones(seed, n, has_similarities):
     rng = np.random.default_rng(seed)
     query, *hits = (Question(str(i), title) for i, title in enumerate(random_titles(rng, n + 1)))
     scores = np.sort(rng.normal(size=n) * 10)[::-1]

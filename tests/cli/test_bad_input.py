@@ -78,7 +78,7 @@ def test_questions_without_a_word(small_desk: Path, text: str) -> None:
     assert sorted(small_desk.iterdir()) >= before
 
 
-def test_questions_of_10_000_words_and_of_odd_characters_are_answered(small_desk: Path, tmp_path: Path) -> None:
+def test_long_and_odd_questions_are_answered(small_desk: Path, tmp_path: Path) -> None:
     long = "how long may I keep a book please now " + " ".join(f"word{n}" for n in range(9_990))
     code, out, _ = run("search", small_desk, long, "--json")
     assert (code, [hit["id"] for hit in json.loads(out)["results"]]) == (0, ["1", "2"])

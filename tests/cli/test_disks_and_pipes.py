@@ -59,7 +59,7 @@ def test_it_is_searched_measured_and_saved(desk: Path, tmp_path: Path) -> None:
     assert run("restore", tmp_path / "saved.tar", tmp_path / "restored")[0] == 0
 
 
-def test_what_would_change_it_is_refused_in_one_line(desk: Path, tmp_path: Path) -> None:
+def test_harmful_output_is_refused_in_one_line(desk: Path, tmp_path: Path) -> None:
     with read_only(desk):
         for words, advice in (
             (("keys", "create", desk), "the directory is read-only; change its permissions"),

@@ -45,7 +45,7 @@ def test_json_is_one_object(faq: Path, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_a_dry_run_says_what_would_change_and_a_large_change_is_stopped(faq: Path, tmp_path: Path) -> None:
+def test_dry_run_shows_changes_and_stops_large_ones(faq: Path, tmp_path: Path) -> None:
     askalike("import", "table", faq, "-o", tmp_path / "out")
     faq.write_text(FAQ.replace("log in", "sign in").replace("2,Where", "4,When"))
     told = askalike("import", "table", faq, "-o", tmp_path / "out", "--dry-run", "--prune")
@@ -79,7 +79,7 @@ def test_errors_are_one_line_and_exit_2(faq: Path, tmp_path: Path, arguments: li
     assert "Traceback" not in done.stderr
 
 
-def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
+def test_every_reader_is_a_command_with_its_settings() -> None:
     listed = askalike("import", "--help").stdout
     assert all(name.replace("_", "-") in listed for name in names("reader"))
     shown = askalike("import", "yahoo", "--help").stdout
@@ -124,7 +124,7 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
         ("import table faq.csv -o x --markup rtf", "askalike: invalid value for '--markup': 'rtf' is not one of"),
     ],
 )
-def test_a_wrong_command_line_is_one_line_that_says_where_to_look(arguments: str, message: str) -> None:
+def test_wrong_command_line_says_where_to_look(arguments: str, message: str) -> None:
     done = askalike(*arguments.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(message)
@@ -159,7 +159,7 @@ def test_an_interrupted_import_says_so_in_one_line(tmp_path: Path) -> None:
     assert (process.returncode, told) == (130, "askalike: interrupted; all committed changes are kept\n")
 
 
-def test_an_interruption_while_the_command_is_being_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruption_during_import_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 

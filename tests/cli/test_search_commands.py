@@ -30,7 +30,7 @@ def test_search_says_how_a_misspelt_word_was_read(desk):
     assert "read as" not in askalike("search", desk, "my bike was stol", "-k", 1, "--prefix").stdout
 
 
-def test_search_says_why_a_hit_with_a_lower_score_comes_first(tmp_path):
+def test_search_says_why_a_lower_score_comes_first(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "Reset it quickly"), Question("b", "Reset it again", marks=("answered",))])
         for share, is_told in ((0.99, True), (0.0, False)):
@@ -39,7 +39,7 @@ def test_search_says_why_a_hit_with_a_lower_score_comes_first(tmp_path):
             assert (last == "of nearly as similar questions, answered ones come first") == is_told
 
 
-def test_a_body_of_any_length_comes_by_standard_input(desk):
+def test_body_of_any_length_comes_by_standard_input(desk):
     ask = "search", desk, "Please help", "--json", "-k", 1, "--body"
     body = "My bicycle was stolen. " + "Thanks. " * 20_000
     assert askalike(*ask, "-", input=body).stdout != askalike(*ask, "-", input="Hi").stdout
@@ -99,7 +99,7 @@ def test_candidates_are_all_ranked(desk, tmp_path):
     assert sorted(line.split()[2] for line in run.read_text().splitlines()) == ["r001", "r002", "r003"]
 
 
-def test_the_python_api_is_as_strong_as_the_command_line(desk):
+def test_python_api_equals_the_command_line(desk):
     import askalike as package
 
     with package.load(str(desk), "bm25", k1=1.0) as loaded:
@@ -126,7 +126,7 @@ def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
     assert all(tag in r["tags"] for r in tagged)
 
 
-def test_an_explanation_names_words_and_meaning_or_the_rankers(desk: Path) -> None:
+def test_explanation_names_words_and_meaning_or_rankers(desk: Path) -> None:
     command = ("search", desk, "how long can I keep a book?", "-k", 1, "--explain", "--ranker", "hybrid")
     settings = ("--set", "parts=bm25,tfidf,votes")
     [told] = re.findall("of which: (.*)", askalike(*command, *settings).stdout)

@@ -133,7 +133,7 @@ def run(hub: GitHubAndService, folder: Path, sent: Any = None, **env: str) -> in
     return int(suggest.main(common | {"TOKEN": "t", "URL": f"{hub.address}/v1/desk", "THRESHOLD": "0.8"} | env))
 
 
-def test_a_new_issue_gets_one_comment_with_at_most_three(hub: GitHubAndService, tmp_path: Path) -> None:
+def test_new_issue_gets_one_short_comment(hub: GitHubAndService, tmp_path: Path) -> None:
     itself = result("I lost my card", 1.0, ISSUE_URL)
     hub.results = [itself, *(result(f"Lost card {n}", 0.95 - n / 100, f"https://desk.example/q/{n}") for n in range(4))]
     assert run(hub, tmp_path) == 0
@@ -212,7 +212,7 @@ def test_a_title_mentions_nobody_and_is_no_markup(hub: GitHubAndService, tmp_pat
         "0123456789abcdef0123456789ABCDEF01234567", "ann@example.org", "mailto:ann@example.org",
     ],
 )  # fmt: skip
-def test_github_links_nothing_in_a_title_without_an_address(linked: str) -> None:
+def test_github_links_nothing_in_a_plain_title(linked: str) -> None:
     line = suggest.format_line(result(f"See {linked} now", 0.9, None))
     assert line.replace("\\", "").replace(suggest.ZERO_WIDTH, "") == f"- See {linked} now (90 % likely the same)"
     assert not GITHUB_LINKS.search(line.replace("\\", ""))
@@ -223,7 +223,7 @@ GITHUB_LINKS = re.compile(
 )  # GitHub's documentation: "Autolinked references and URLs"; GFM 6.9: autolinks (extension)
 
 
-def test_a_body_of_unclosed_comments_is_read_in_one_pass() -> None:
+def test_body_of_unclosed_comments_is_read_once() -> None:
     body = "<!--" * 200_000
     assert issue_text.clean_body(f"{body} x", frozenset()) == f"{body} x"
     assert issue_text.clean_body("a<!-- b\n --> c<!--d--><!-- <!-- --> e -->", frozenset()) == "a c e -->"
@@ -288,7 +288,7 @@ def test_a_label_opens_the_gate_later(hub: GitHubAndService, tmp_path: Path) -> 
     assert len(hub.comments) == 1
 
 
-def test_a_comment_asks_again_even_of_a_closed_issue(hub: GitHubAndService, tmp_path: Path) -> None:
+def test_comment_asks_again_even_when_closed(hub: GitHubAndService, tmp_path: Path) -> None:
     asked = event("created", state="closed") | {"comment": comment(" /similar\nplease", "ada")}
     assert run(hub, tmp_path, asked) == 0
     assert hub.comments[0]["body"].endswith(suggest.NOTHING_FOUND)
@@ -359,9 +359,7 @@ def workflow_run(hub: GitHubAndService, folder: Path, sent: Any, **inputs: str) 
 
 
 @pytest.mark.usefixtures("commands")
-def test_without_a_service_the_first_run_builds_and_later_ones_follow_the_events(
-    hub: GitHubAndService, tmp_path: Path
-) -> None:
+def test_without_a_service_later_runs_follow_events(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[4] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     said = workflow_run(hub, tmp_path, {})
@@ -391,7 +389,7 @@ def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_p
 
 
 @pytest.mark.usefixtures("commands")
-def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubAndService, tmp_path: Path) -> None:
+def test_closed_and_newer_issues_need_asking_for(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[5] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     hub.issues.append(issue_node(30, "My lost card on machine 9"))
@@ -405,9 +403,7 @@ def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubA
 
 
 @pytest.mark.usefixtures("commands")
-def test_reactions_are_read_back_and_what_was_rejected_is_not_suggested_again(
-    hub: GitHubAndService, tmp_path: Path
-) -> None:
+def test_rejected_suggestions_are_not_made_again(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")

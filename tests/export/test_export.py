@@ -182,7 +182,7 @@ def test_an_unknown_format(archive, tmp_path):
         export_archive(archive, "xml", tmp_path / "out")
 
 
-def test_a_split_whose_name_is_a_path_is_refused(archive, tmp_path):
+def test_split_named_as_a_path_is_refused(archive, tmp_path):
     archive.upsert([EvaluationQuery("../../evil", Question("q", "?"))])
     with pytest.raises(ArchiveError, match="cannot name a file"):
         export_archive(archive, "beir", tmp_path / "out")
@@ -290,7 +290,7 @@ def test_real_archives_are_reimported(tmp_path, shared_data, reader, path, forma
 
 
 @pytest.mark.parametrize("format", READERS)
-def test_a_row_longer_than_the_csv_module_allows_is_reimported(tmp_path, format):
+def test_row_longer_than_csv_allows_is_reimported(tmp_path, format):
     with Archive.create(tmp_path / "first") as archive:
         archive.upsert([Question("1", "How?", "x" * 200_000), *(Answer(str(n), "1", "y\n" * 50_000) for n in range(9))])
         assert_reimports_equal(archive, tmp_path, format)
@@ -347,7 +347,7 @@ def test_an_invalid_edited_row_is_rejected(archive, tmp_path):
     assert "'last year': expected a date" in (tmp_path / "second/rejected.jsonl").read_text()
 
 
-def test_the_table_reader_reads_back_what_it_read_before(tmp_path):
+def test_table_reader_reads_back_its_own_export(tmp_path):
     before = tmp_path / "faq.csv"
     before.write_text(
         "id,question,body,answer,tags,alternates,duplicate_of,category,lang,created_at,url\n"

@@ -58,7 +58,7 @@ def test_rows_that_fill_cache_lines_begin_with_one(tmp_path):
     assert opened["b"].ctypes.data % ALIGNMENT == opened["c"].ctypes.data % ALIGNMENT == 0
 
 
-def test_what_is_written_stays_when_its_pages_are_released(tmp_path):
+def test_written_arrays_stay_when_pages_are_released(tmp_path):
     kinds = {"a": (np.dtype(np.int64), (5_000,)), "b": (np.dtype(np.float32), (100, 7))}
     created = create_arrays(tmp_path, kinds)
     created["a"][:], created["b"][:] = np.arange(5_000), 2.5

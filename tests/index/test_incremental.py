@@ -153,9 +153,7 @@ def test_titles_are_found_whatever_an_index_went_through(steps, layout, asked, i
 
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
-def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
-    monkeypatch, steps, layout, weighting, batch, allowed, k
-):
+def test_split_segments_answer_the_same(monkeypatch, steps, layout, weighting, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(builder, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))

@@ -100,7 +100,7 @@ def test_more_questions_come_first(tmp_path):
     assert [n.term for n in near_terms(speller, "carf", 2)] == ["card", "cart", "cat"]
 
 
-def test_an_index_changed_step_by_step_spells_as_one_built_afresh(tmp_path):
+def test_changed_index_spells_as_a_rebuilt_one(tmp_path):
     rng = random.Random(5)
     words = made_words(rng, 120, "abc")
     steps = [list(enumerate(words[:50])), list(enumerate(words[50:], 50)), [(n, None) for n in range(0, 120, 3)]]

@@ -67,7 +67,7 @@ def named(path):
     return {MANIFEST, "lock"} | {name for pair in segments for name in pair if name}
 
 
-def test_the_record_of_intact_files_has_those_of_the_index_alone(tmp_path):
+def test_record_holds_intact_files_of_the_index_alone(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     for change in range(1, 20):
         commit(index, change)
@@ -81,7 +81,7 @@ def commit_for_ever(path):
 
 
 @pytest.mark.long
-def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
+def test_killed_writer_leaves_the_last_commit(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)  # compiles what there is to compile
     dice, kills = random.Random(5), 0
@@ -138,7 +138,7 @@ def test_an_index_is_not_removed_beside_its_writer(tmp_path):
     assert answers(other.searcher) == answers(fresh(state(1)))
 
 
-def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
+def test_lock_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
     """A writer that opened the lock before it was removed could otherwise write beside the holder of the next one."""
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
@@ -156,7 +156,7 @@ def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatc
     assert answers(index.searcher) == answers(fresh(state(1)))
 
 
-def test_removing_an_index_that_is_not_there_makes_nothing(tmp_path):
+def test_removing_a_missing_index_makes_nothing(tmp_path):
     commits.remove_index(tmp_path / "index")
     assert not (tmp_path / "index").exists()
 
@@ -219,7 +219,7 @@ def test_an_index_thrown_away_is_a_new_one(tmp_path):
     assert answers(index.searcher) == answers(fresh(state(1)))
 
 
-def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
+def test_empty_documents_and_an_empty_index(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     assert answers(index.searcher) == answers(fresh({}))
     with index.writer() as writer:
@@ -270,7 +270,7 @@ def test_another_index_than_expected_is_refused(tmp_path, change, message):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"{}", b"null"])
-def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
+def test_damaged_manifest_is_one_line_and_untouched(tmp_path, content):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     kept = files(tmp_path)
@@ -361,7 +361,7 @@ def commit_within(path, size_bytes):
         commit(index, 2)
 
 
-def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
+def test_unmakeable_directory_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     index = LexicalIndex.open(tmp_path / "index", LAYOUT)
     index.path = tmp_path / "file" / "index"
@@ -378,7 +378,7 @@ def test_docids_and_scores_are_columns_of_their_types(tmp_path):
         assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
 
 
-def test_a_build_in_little_memory_is_cut_into_segments_that_stay_apart(tmp_path):
+def test_little_memory_cuts_a_build_into_segments(tmp_path):
     small, whole = LexicalIndex.open(tmp_path / "small", LAYOUT), LexicalIndex.open(tmp_path / "whole", LAYOUT)
     small.memory_bytes = 200 * BYTES_PER_TOKEN
     for index in (small, whole):

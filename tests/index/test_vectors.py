@@ -164,7 +164,7 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
-def test_the_best_rows_of_a_sparse_part_alone_are_found(tmp_path, metric):
+def test_best_rows_of_a_sparse_part_are_found(tmp_path, metric):
     rows = sparse.random_array((500, 40), density=0.2, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
     index = VectorIndex.open(tmp_path, VectorLayout("x", "f16"))
     with index.writer() as writer:
@@ -181,7 +181,7 @@ def test_the_best_rows_of_a_sparse_part_alone_are_found(tmp_path, metric):
 
 @pytest.mark.parametrize("waiting", [[(0.0,) * DIM, (1.0,) * DIM], [(0.0,) * DIM]])
 @pytest.mark.parametrize("kind", [(("cosine",), False), (("cosine", "dot"), True)])
-def test_what_waits_is_found_as_it_will_be_once_it_is_committed(tmp_path, waiting, kind):
+def test_waiting_vectors_are_found_as_if_committed(tmp_path, waiting, kind):
     index = fresh({1: [(1.0, 0.0, 0.0, 0.0, 0.0)], 2: [(0.0, 1.0, 0.0, 0.0, 0.0)]}, kind, "f16", tmp_path / "waits")
     numbers = np.arange(2, 2 + len(waiting))
     keys = np.array(list(map(title_key, waiting)), np.uint64)
@@ -199,7 +199,7 @@ def test_what_waits_is_found_as_it_will_be_once_it_is_committed(tmp_path, waitin
 
 
 @pytest.mark.parametrize("storage", ["f16", "int8", "f32"])
-def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, storage):
+def test_batches_are_single_queries_and_k_a_prefix(tmp_path, storage):
     generator = np.random.default_rng(1)
     values = generator.standard_normal((3_000, 64)).astype(np.float32)
     index = VectorIndex.open(tmp_path, VectorLayout("x", storage))
@@ -245,7 +245,7 @@ with index.writer() as writer:
 
 
 @pytest.mark.parametrize("moment", [0, 3, 7, 9, 12])
-def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
+def test_killed_writer_leaves_a_committed_state(tmp_path, moment):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     with index.writer() as writer:
         writer.add(np.arange(5), np.zeros(5), Vectors((VectorPart(np.eye(5, 4, dtype=np.float32) + 1),)))
@@ -322,7 +322,7 @@ def mapped_bytes() -> int:
     return 1024 * int(line.split()[1])
 
 
-def test_merging_and_coding_map_a_few_rows_at_a_time(tmp_path, monkeypatch):
+def test_merging_and_coding_map_few_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("askalike.index.vectors.index.CHUNK_ROWS", 1_000)
     monkeypatch.setattr(codes, "CHUNK_ROWS", 1_024)
     monkeypatch.setattr(codes, "SAMPLE_ROWS", 16)
@@ -351,7 +351,7 @@ def test_merging_and_coding_map_a_few_rows_at_a_time(tmp_path, monkeypatch):
         }
 
 
-def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
+def test_leftovers_of_a_killed_build_are_removed(tmp_path):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     (tmp_path / "0-1-1").mkdir()
     (tmp_path / "0-1-1" / "arrays.safetensors").write_bytes(b"\0" * 100)
@@ -359,7 +359,7 @@ def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():
+def test_products_of_16_bit_rows_equal_32_bits():
     rows = np.random.default_rng(0).normal(0, 1e-3, (9, 40)).astype(np.float16)
     rows[3, :4] = [np.float16(6e-8), -0.0, 65_504, -65_504]  # the smallest number there is, zero, the largest
     query = np.linspace(-1, 2, 40).astype(np.float32)
@@ -369,7 +369,7 @@ def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():
 
 
 @pytest.mark.parametrize("n_rows", [0, 7, CACHED_ROWS, 2 * CACHED_ROWS + 13])
-def test_bounds_hold_for_one_query_and_are_the_same_for_several(n_rows):
+def test_bounds_hold_alike_for_one_and_several(n_rows):
     random = np.random.default_rng(0)
     values, queries = (random.standard_normal((n, 12)).astype(np.float32) for n in (n_rows, 5))
     sketch = Sketch.from_rows(values)

@@ -140,7 +140,7 @@ def test_segments_do_not_change_a_result():
             assert a.scores.tolist() == b.scores.tolist()
 
 
-def test_completions_in_a_large_archive_match_the_best_one():
+def test_completions_in_a_large_archive_match_the_best():
     searcher = archive("in four segments")[1]
     assert searcher.complete("w1")[:2] == ["w1", "w10"]
     similarity = ALL[0]

@@ -119,7 +119,7 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     assert used["similar"]["ranker"] == WORDS
 
 
-def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: str) -> None:
+def test_both_protocols_are_spoken(http_server: str) -> None:
     async def version(client: Client) -> Any:
         return client.session.protocol_version
 
@@ -175,7 +175,7 @@ def test_a_calibrated_archive_gives_probabilities(calibrated_riverside: Path) ->
         assert call(server, "similar_questions", title=LOST_CARD, min_probability=1.0)["abstained"] is True
 
 
-def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -> None:
+def test_server_with_keys_answers_who_has_one(archive: Path) -> None:
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
     with serve(archive, "--require-keys") as address:
@@ -193,12 +193,12 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
         assert run(search_with_key())["results"][0]["id"] == "r013"
 
 
-def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:
+def test_foreign_pages_and_hosts_are_refused(http_server: str) -> None:
     assert httpx2.post(http_server, json={}, headers={"Host": "evil.example"}).status_code == 421
     assert httpx2.post(http_server, json={}, headers={"Origin": "https://evil.example"}).status_code == 403
 
 
-def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> None:
+def test_too_many_requests_are_slowed_down(archive: Path) -> None:
     with serve(archive) as address:
         url = urlsplit(address)
         with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
@@ -218,7 +218,7 @@ def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
         assert connection.recv(100) == b""
 
 
-def test_without_a_key_nothing_but_loopback_is_listened_at(tmp_path: Path) -> None:
+def test_without_a_key_only_loopback_is_listened_at(tmp_path: Path) -> None:
     riverside(tmp_path / "riverside")
     done = askalike("mcp", tmp_path / "riverside", "-r", WORDS, "--http", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 2

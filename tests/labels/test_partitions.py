@@ -55,7 +55,7 @@ QUERIES = st.lists(st.tuples(st.integers(0, 15).map(str), DATES), max_size=60).m
 
 
 @given(SPLITTERS, QUERIES, st.randoms())
-def test_no_cluster_is_ever_in_two_parts_and_order_does_not_matter(splitter, queries, order):
+def test_clusters_stay_whole_whatever_the_order(splitter, queries, order):
     part_by_query = splitter.assign_parts(queries)
     cluster = {query.id: query.cluster for query in queries}
     assert set(part_by_query.values()) <= set(splitter.part_names)
@@ -77,7 +77,7 @@ def test_parts_have_their_shares():
     assert [folds.count(part) for part in ("1", "2", "3")] == pytest.approx([1333, 1333, 1333], abs=4)
 
 
-def test_time_leaves_out_what_is_asked_about_again_later_and_what_has_no_date():
+def test_time_leaves_out_later_repeats_and_dateless_ones():
     queries = [
         SplitQuery("old", "x", "2010-01-01"),
         SplitQuery("new", "x", "2015-01-01"),
@@ -111,7 +111,7 @@ def test_parts_are_found_by_name_like_given_splits(archive):
         load_split(archive, "cluster/2")
 
 
-def test_the_same_again_is_no_change_and_another_is_refused(archive):
+def test_same_again_is_no_change_and_another_refused(archive):
     fill(archive)
     partition = create_partition(archive, "cluster")
     written = archive._connection.total_changes
@@ -126,7 +126,7 @@ def test_the_same_again_is_no_change_and_another_is_refused(archive):
     assert list_partitions(archive) == [again, other]
 
 
-def test_what_cannot_be_cut_is_said_in_one_line(archive):
+def test_impossible_cut_is_said_in_one_line(archive):
     with pytest.raises(ArchiveError, match="nothing to divide"):
         create_partition(archive, "cluster")
     fill(archive, 2)
@@ -159,7 +159,7 @@ def test_wrong_settings(archive, by, values, message):
         create_partition(archive, by, values)
 
 
-def test_a_given_split_is_cut_by_its_judgements_with_its_candidates(archive):
+def test_given_split_is_cut_by_judgements_and_candidates(archive):
     archive.upsert(Question(f"d{n}", f"document {n}") for n in range(30))
     archive.upsert(EvaluationQuery(s, Question(f"q{n}", "?")) for s in ("train", "dev") for n in range(10))
     archive.upsert(Judgement("train", f"q{n}", f"d{n // 2}", 1, 1) for n in range(10))
@@ -203,7 +203,7 @@ def test_given_splits_hold_out_all_but_train(archive):
     assert splits_to_hold_out(archive, "train") == ["train", "dev", "test"]
 
 
-def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
+def test_chains_of_links_make_one_cluster(archive):
     archive.upsert(Question(id, id) for id in "abc")
     archive.upsert([Link("a", "gone"), Link("b", "gone"), Link("c", "a", "related")])
     clusters = Clusters.read(archive)
@@ -211,7 +211,7 @@ def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
     assert clusters.cluster_of("c") == "c"
 
 
-def test_a_query_that_only_shares_an_id_with_a_question_is_not_that_question(archive):
+def test_query_sharing_an_id_is_another_question(archive):
     archive.upsert([Question("1", "one"), Question("2", "two"), Question("3", "three")])
     archive.upsert([EvaluationQuery("test", Question("1", "something else")), Judgement("test", "1", "2", 1)])
     archive.upsert([EvaluationQuery("test", Question("3", "three")), Judgement("test", "3", "2", 1)])
@@ -296,12 +296,12 @@ def closure(pairs):
 
 
 @given(PAIRS)
-def test_a_chain_of_pairs_joins_and_nothing_else_does(pairs):
+def test_chain_of_pairs_joins_and_nothing_else(pairs):
     found = connected_components(pairs)
     assert found == {id: min(members) for id, members in closure(pairs).items()}
 
 
-def test_a_query_belongs_with_what_is_relevant_to_it_and_not_with_what_is_not():
+def test_query_belongs_with_what_is_relevant_to_it():
     qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 1}, "q3": {"d1": 2}, "q4": {}}
     assert clusters_from_qrels(qrels) == {"q1": "d1", "d1": "d1", "q3": "d1", "q2": "d2", "d2": "d2", "q4": "q4"}
 

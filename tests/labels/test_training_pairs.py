@@ -95,7 +95,7 @@ def test_judgements_of_splits_that_are_not_hidden(archive):
     assert len(list(training_pairs(archive.training_view(()), ["judgements"]))) == 3
 
 
-def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(archive):
+def test_hidden_split_hides_its_clusters_alone(archive):
     archive.upsert(Question(id, f"title {id}", "body") for id in "abcdefg")
     archive.upsert([Link("b", "a"), Link("c", "a"), Link("e", "d")])
     archive.upsert([Link("b", "f", "related"), Link("e", "g", "related"), Link("f", "g", "related")])
@@ -116,7 +116,7 @@ def test_an_index_is_one_for_all_splits(archive):
     assert ranker.index_paths(archive.view(held_out_splits=["duplicates"])) == ranker.index_paths(archive.view())
 
 
-def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):
+def test_view_that_ends_has_nothing_later(archive):
     early, late = "2010-01-01", "2020-01-01"
     archive.upsert(Question(id, id, "body", created_at=early) for id in "abc")
     archive.upsert([Question("d", "d", "body", created_at=late), Answer("1", "a", "late", created_at=late)])
@@ -191,7 +191,7 @@ def test_a_real_community_hides_what_is_measured(shared_data, tmp_path):
         assert all(p.cluster for p in training_pairs(archive.training_view(["duplicates"]), ["related"]))
 
 
-def test_a_dev_query_that_finds_its_own_question_is_no_label():
+def test_dev_query_finding_itself_is_no_label():
     """Titles that find their bodies choose among epochs, and say nothing of what asks the same."""
     queries = {id: Question(id, id) for id in "abc"}
     dev = Split(queries, {"a": {"a": 1}, "b": {"b": 1, "d": 1}, "c": {"c": 1}})

@@ -113,7 +113,7 @@ def test_proposer_by_similarity_without_a_calibration(archive):
     assert all(p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)]) for p in proposals)
 
 
-def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):
+def test_newest_are_scanned_first_then_the_backlog(archive):
     proposer = create_proposer(archive)
     proposer.step()
     assert any("again-r020" in pair for pair in proposed_pairs(archive))
@@ -153,7 +153,7 @@ def test_many_new_questions_join_the_backlog(archive, monkeypatch):
     assert any(id.startswith("more-") for pair in proposed_pairs(archive) for id in pair)
 
 
-def test_a_question_deleted_during_a_scan_does_no_harm(archive):
+def test_question_deleted_during_a_scan_does_no_harm(archive):
     proposer = create_proposer(archive)
     deleted = {f"again-r{n:03}" for n in range(1, 11)}
     archive.delete(sorted(deleted))
@@ -167,7 +167,7 @@ def test_only_the_most_certain_proposals_stay_open(archive, monkeypatch):
     assert len(pending_proposals(archive, 100)) == 7
 
 
-def test_proposals_stay_where_the_clock_is_set_back_during_a_scan(archive):
+def test_proposals_stay_where_the_clock_is_set_back(archive):
     proposer = create_proposer(archive)
     proposer.step()
     proposer._scan.started_at = "2999-01-01T00:00:00.000+00:00"

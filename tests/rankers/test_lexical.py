@@ -56,7 +56,7 @@ def test_a_question_finds_neither_itself_nor_its_rephrasings(archive, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rephrasing_finds_its_question_by_the_other_phrasings(archive, name):
+def test_rephrasing_finds_its_question_by_other_phrasings(archive, name):
     ranker = indexed(archive, name)
     score = {id: dict(scores(ranker, "egg timing", id)) for id in ("q", "egg#1", "egg#2", "egg#9", "egg#0")}
     assert 0 < score["egg#2"]["egg"] < score["egg#1"]["egg"] == score["q"]["egg"]
@@ -73,7 +73,7 @@ def scores(ranker, title, id="q", **more):
 @pytest.mark.parametrize(
     "id", ["egg#99999", "egg#" + "9" * 5_000, "egg#²", "egg#٣", "#1", "egg#", "#", "", "egg\0", "\ud800"]
 )
-def test_ids_that_only_look_like_a_rephrasings_are_ordinary(archive, id):
+def test_ids_resembling_a_rephrasings_are_ordinary(archive, id):
     assert scores(indexed(archive), "boil rice", id) == scores(indexed(archive), "boil rice")
 
 
@@ -158,14 +158,14 @@ def test_a_filter_never_eats_results(archive):
     assert found(ranker, "rice", filter=Filter(("gr\ud800ain",))) == []
 
 
-def test_a_filter_on_answers_is_one_on_their_questions(archive):
+def test_filter_on_answers_is_one_on_questions(archive):
     ranker = indexed(archive, of="answers")
     assert set(found(ranker, "boil")) == {"A1", "A2"}
     assert found(ranker, "boil", filter=Filter(("grain",))) == ["A1"]
     assert found(ranker, "boil", candidates={"q": ["A2", "A1"]}, filter=Filter(("grain",))) == ["A1"]
 
 
-def test_an_answers_id_is_no_question_to_leave_out(archive):
+def test_answer_id_is_no_question_to_exclude(archive):
     assert set(found(indexed(archive, of="answers"), "boil", id="A1")) == {"A1", "A2"}
 
 
@@ -182,7 +182,7 @@ def test_scores_of_fields_are_summed_by_weight(archive, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_questions_without_a_word_in_the_searched_fields_do_not_count(archive, name):
+def test_questions_without_a_searched_word_do_not_count(archive, name):
     """As in Lucene, N is the number of documents that have the field."""
     with Archive.create(archive.path.parent / "bodies") as other:
         other.upsert(question for question in QUESTIONS if question.body)
@@ -221,7 +221,7 @@ def test_explanations_say_which_words_matched_where(archive):
     assert spans in ({"boil"}, {"boiling"})
 
 
-def test_an_unfinished_word_is_explained_by_what_completes_it(archive):
+def test_unfinished_word_is_explained_by_its_completion(archive):
     ranker = indexed(archive)
     query = Question("q", "egg tim")
     hit = rankers.rank(ranker, {"q": query}, 1, prefix=True)["q"][0]
@@ -232,7 +232,7 @@ def test_an_unfinished_word_is_explained_by_what_completes_it(archive):
     assert [c.word for c in rankers.explain_ids(ranker, query, ["egg"])["egg"].contributions] == ["egg"]
 
 
-def test_explaining_an_index_that_the_archive_has_left_behind(archive):
+def test_outdated_index_is_explained(archive):
     ranker = indexed(archive)
     archive.upsert([Question("egg", "Something else entirely")])
     assert rankers.explain_ids(ranker, Question("q", "egg timing"), ["egg"])["egg"].score > 0

@@ -141,7 +141,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
 
 @moderate
 @given(st.lists(questions, min_size=1), asked, st.sampled_from(SETTINGS))
-def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, queries, values):
+def test_question_scores_as_its_best_phrasing(archived, queries, values):
     """Each rephrasing alone, in an archive with the same own texts, gives one of the scores to be the best of."""
     held = {q.id: q for q in archived}
     most = max(len(q.rephrasings) for q in held.values())

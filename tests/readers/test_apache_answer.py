@@ -113,14 +113,14 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     }  # fmt: skip
 
 
-def test_odd_texts_and_ids_of_a_site_are_read(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_odd_texts_and_ids_are_read(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.put_questions(question("1", "Half a pair \ud800 of code units"), question("a b\ud800", "Whose id is odd"))
     done = fetch(imported, site, tmp_path / "kept")
     assert done.questions["1"].title == "Half a pair \ufffd of code units"
     assert site.requests[-1].endswith("/question/info?id=a%20b%3F")
 
 
-def test_what_has_not_changed_is_not_asked_for_again(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_unchanged_things_are_not_asked_for_again(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.put_questions(*(question(str(n), f"How do I mend part {n}?") for n in range(20)))
     fetch(imported, site, tmp_path / "kept")
     assert len(site.requests) == 21
@@ -131,7 +131,7 @@ def test_what_has_not_changed_is_not_asked_for_again(imported: Importing, site: 
     assert done.summary.changes["questions"] == {"added": 0, "updated": 1, "unchanged": 19, "removed": 0}
 
 
-def test_an_interrupted_import_goes_on_and_passing_errors_are_waited_for(
+def test_interrupted_import_goes_on_after_passing_errors(
     imported: Importing, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.readers._site.MAX_WAIT_SECONDS", 0.001)
@@ -158,9 +158,7 @@ def test_nobody_waits_after_the_last_try(site: Site, tmp_path: Path) -> None:
     assert len(waits) == MAX_TRIES
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(
-    site: Site, expect_refusal: Refusing, tmp_path: Path
-) -> None:
+def test_unwritable_folder_is_one_clear_error(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
     site.put_questions(question("1", "How do I mend it?"))
     (tmp_path / "kept").write_text("")
     message = r"kept: cannot be written \(.*\); .* --responses"
@@ -185,7 +183,7 @@ def test_another_site_is_one_clear_error(
     expect_refusal(message, "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
 
 
-def test_a_site_that_never_answers_is_one_clear_error(
+def test_silent_site_is_one_clear_error(
     expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.readers._site.MAX_WAIT_SECONDS", 0.001)

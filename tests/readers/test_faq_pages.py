@@ -45,7 +45,7 @@ def test_saved_pages_with_json_ld_and_microdata(imported: Importing) -> None:
     assert done.summary.rejected == 2  # a question without a name, and JSON that is cut off
 
 
-def test_ids_do_not_change_with_the_order_of_questions(imported: Importing, tmp_path: Path) -> None:
+def test_ids_ignore_the_order_of_questions(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     saved.write_text(page(faq(question("Why?"), question("How?"))))
     first = set(imported("faq_pages", saved).questions)
@@ -62,7 +62,7 @@ def test_a_question_in_both_formats_is_one(imported: Importing, tmp_path: Path) 
     assert done.summary.answers == 1
 
 
-def test_the_whole_page_may_be_the_item_that_holds_the_question(imported: Importing, tmp_path: Path) -> None:
+def test_whole_page_may_be_the_questions_item(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     saved.write_text(
         '<!DOCTYPE html><html itemscope itemtype="https://schema.org/QAPage"><meta itemprop="name" content="Sessions?">'
@@ -76,7 +76,7 @@ def test_the_whole_page_may_be_the_item_that_holds_the_question(imported: Import
     assert done.summary.answers == 1
 
 
-def test_a_saved_page_is_utf8_whatever_it_still_says(imported: Importing, tmp_path: Path) -> None:
+def test_saved_page_is_utf8_whatever_it_says(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     text = page(faq(question("Где парковка?")), '<meta charset="windows-1251">')
     saved.write_text(text, encoding="utf-8")
@@ -160,9 +160,7 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
-    imported: Importing, site: Site, tmp_path: Path
-) -> None:
+def test_sitemap_is_followed_and_changed_pages_requested(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.sitemap("/sitemap.xml", (f"{site.address}/help.xml", "2026-01-01"), kind="sitemap")
     entries = [
         ("/help/a", "2026-01-01"),
@@ -185,9 +183,7 @@ def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
     assert [path for path in site.requests if not path.endswith(".xml")] == ["/help/b"]
 
 
-def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
-    imported: Importing, site: Site, tmp_path: Path
-) -> None:
+def test_page_is_read_in_its_declared_encoding(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.encoding = "iso-8859-1"
     site.sitemap("/sitemap.xml", (f"{site.address}/aide", "2026-01-01"))
     text = json.dumps(faq(question("Où se garer ?")), ensure_ascii=False)

@@ -167,7 +167,7 @@ def test_one_bad_item_is_rejected(imported: Importing, tmp_path: Path, bad: Any,
     assert reason in (done.archive.path / "rejected.jsonl").read_text()
 
 
-def test_a_count_of_reactions_that_is_missing_is_none(imported: Importing, tmp_path: Path) -> None:
+def test_missing_count_of_reactions_is_none(imported: Importing, tmp_path: Path) -> None:
     reactions = [{"content": "THUMBS_UP", "users": {"totalCount": None}}]
     done = imported("github", write(tmp_path, json.dumps([issue(1, "Starts", reactionGroups=reactions)])))
     assert done.questions["1"].votes == 0
@@ -223,7 +223,7 @@ def test_a_discussion_of_bots_alone_has_no_answer(imported: Importing, tmp_path:
     }  # fmt: skip
 
 
-def test_a_circle_of_duplicates_is_shown_as_its_first_issue(imported: Importing, tmp_path: Path) -> None:
+def test_circle_of_duplicates_is_its_first_issue(imported: Importing, tmp_path: Path) -> None:
     links = {1: 2, 2: 3, 3: 1}
     issues = [
         issue(number, f"It does not start {number}", comments=[comment(f"Duplicate of #{original}")])

@@ -40,7 +40,7 @@ def test_all_headings(imported: Importing) -> None:
     assert answers["watering.md#watering"] == "All about water."
 
 
-def test_moved_and_new_headings_keep_the_ids_of_others(imported: Importing, tmp_path: Path) -> None:
+def test_moved_and_new_headings_keep_other_ids(imported: Importing, tmp_path: Path) -> None:
     file = tmp_path / "faq.md"
     file.write_text("# Why?\nSo.\n# How?\nThus.\n")
     first = set(imported("markdown", file).questions)

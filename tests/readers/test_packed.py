@@ -34,9 +34,7 @@ PACKERS: dict[str, Callable[[bytes, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", PACKERS)
-def test_a_packed_table_that_unpacks_to_far_more_is_refused(
-    expect_refusal: Refusing, tmp_path: Path, name: str
-) -> None:
+def test_packed_table_that_unpacks_hugely_is_refused(expect_refusal: Refusing, tmp_path: Path, name: str) -> None:
     PACKERS[name](BOMB, tmp_path / name)
     expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", "table", tmp_path / name)
 
@@ -57,7 +55,7 @@ def test_other_readers_refuse_it_too(expect_refusal: Refusing, tmp_path: Path, r
     expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", reader, path)
 
 
-def test_a_run_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
+def test_run_that_unpacks_hugely_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.gz").write_bytes(gzip.compress(BOMB))
     with pytest.raises(InputError, match="unpacks to over 9 MB"):
         read_run(tmp_path / "run.gz")
@@ -73,7 +71,7 @@ def test_a_dump_that_is_packed_well_is_read(
         assert len(imported("table", tmp_path / name).questions) == 2_000
 
 
-def test_gzip_that_is_cut_short_or_too_large_is_no_content() -> None:
+def test_cut_or_oversized_gzip_is_no_content() -> None:
     content = gzip.compress(b"a" * 100_000)
     assert packed.unpack_gzip(content, 100_000) == b"a" * 100_000
     for wrong, message in (content[:-20], "cut short"), (content[:2] + b"?" * 20, "."):
@@ -120,7 +118,7 @@ def test_a_sitemap_has_limits(
     expect_refusal(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
 
 
-def test_entries_of_a_sitemap_are_forgotten_as_they_are_read() -> None:
+def test_sitemap_entries_are_forgotten_once_read() -> None:
     text = "<urlset>" + "<url><loc>a</loc></url>" * 10_000 + "</urlset>"
     assert len(list(faq_pages._read_entries(text))) == 10_000
 
@@ -135,7 +133,7 @@ def test_a_site_has_a_limit_of_addresses(
     assert (len(done.questions), done.summary.notes["addresses after the first 2 left out"]) == (2, 3)
 
 
-def test_a_page_of_a_site_has_8_mb_at_most(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
+def test_page_of_a_site_has_8_mb(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
     site.sitemap("/a")
     site.pages["/a"] = faq_page("How?").encode() + b" " * (9 << 20)
     address = Path(f"{site.address}/sitemap.xml")
@@ -143,7 +141,7 @@ def test_a_page_of_a_site_has_8_mb_at_most(site: Site, expect_refusal: Refusing,
 
 
 @pytest.mark.parametrize("tag", ["<div>", "<ul>", "<div/>", "<option>", "<a b='c'>"])
-def test_a_page_of_elements_inside_each_other_is_rejected(tmp_path: Path, tag: str) -> None:
+def test_page_of_nested_elements_is_rejected(tmp_path: Path, tag: str) -> None:
     (tmp_path / "deep.html").write_text(tag * 200_000 + faq_page("How?"))
     (tmp_path / "flat.html").write_text(
         "<p>a<br><img src=x>" * 5_000 + f"<script>{'i<n;' * 2_000}</script>" + faq_page("Why?")

@@ -34,7 +34,7 @@ def test_nested_columns_lists_and_dates(imported: Importing, tmp_path: Path) -> 
     )  # fmt: skip
 
 
-def test_rows_without_a_title_are_rejected_by_their_number(imported: Importing, tmp_path: Path) -> None:
+def test_rows_without_a_title_are_rejected_by_number(imported: Importing, tmp_path: Path) -> None:
     path = write(
         tmp_path / "faq.parquet", [{"question": "Why?", "answer": b"Because."}, {"question": None, "answer": b""}]
     )

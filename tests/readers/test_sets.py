@@ -38,7 +38,7 @@ def test_beir(imported: Importing, tmp_path: Path) -> None:
     assert done.summary.notes == {"queries without a judgement left out": 1}
 
 
-def test_a_number_that_the_archive_cannot_hold_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
+def test_number_out_of_range_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
     folder = beir(tmp_path / "set")
     (folder / "qrels/test.tsv").write_text(f"{TEST}q1\t3\t{2**63}\n")
     done = imported("beir", folder)

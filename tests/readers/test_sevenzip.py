@@ -79,7 +79,7 @@ def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [py7zr.FILTER_BROTLI, py7zr.FILTER_ZSTD])
-def test_damage_that_another_decompressor_finds_is_one_clear_error(tmp_path: Path, method: int) -> None:
+def test_damage_behind_another_decompressor_is_one_error(tmp_path: Path, method: int) -> None:
     rows = b"".join(b"<row Id='%d' Title='%d'/>" % (n, n * 7919) for n in range(3000))
     path = write_archive(tmp_path / "site.7z", method, **{"Posts.xml": rows})
     data = bytearray(path.read_bytes())

@@ -179,7 +179,7 @@ def laughs() -> str:
         (b"<posts><row Id='&unknown;'/></posts>", r"undefined entity"),
     ],
 )
-def test_bad_xml_is_one_clear_error_and_leaves_nothing(
+def test_bad_xml_is_refused_and_leaves_nothing(
     expect_refusal: Refusing, tmp_path: Path, content: bytes, message: str
 ) -> None:
     folder = dump(tmp_path / "site")
@@ -204,7 +204,7 @@ def test_dumps_in_the_encoding_that_they_declare(
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "klingon", "base64", "idna", "gbk", "undefined", "punycode"])
-def test_an_encoding_that_cannot_be_read_is_one_line(expect_refusal: Refusing, tmp_path: Path, encoding: str) -> None:
+def test_unreadable_encoding_is_one_line(expect_refusal: Refusing, tmp_path: Path, encoding: str) -> None:
     folder = dump(tmp_path / "dump")
     text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding)
     (folder / "Posts.xml").write_bytes(text.encode() + b"\xff\xff")
@@ -212,7 +212,7 @@ def test_an_encoding_that_cannot_be_read_is_one_line(expect_refusal: Refusing, t
 
 
 @pytest.mark.long
-def test_any_encoding_of_python_is_read_or_one_line(tmp_path: Path) -> None:
+def test_any_python_encoding_is_read_or_refused(tmp_path: Path) -> None:
     names = sorted(module.name for module in pkgutil.iter_modules(encodings.__path__))
     assert "utf_8" in names
     for encoding in names:

@@ -58,7 +58,7 @@ def test_feedback_finds_the_title_of_a_message(serve, archive) -> None:
     assert titles == {"Where may I park my boat?", "Where is my boat, please"}
 
 
-def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> None:
+def test_gaps_are_asked_in_vain_and_purged(serve, archive) -> None:
     served = serve(archive)
     for _ in range(2):
         served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"})
@@ -73,7 +73,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     assert served.get(f"{V1}/gaps").json["gaps"] == []
 
 
-def test_a_rejected_draft_leaves_all_files_while_it_is_served(serve, archive) -> None:
+def test_rejected_draft_leaves_all_files_while_served(serve, archive) -> None:
     served = serve(archive, options=("--workers", "2", "--set", "take_questions=true"))
     with Archive.open(archive) as opened:
         put_asked(opened, "Where do I moor my SECRETBOAT?", "I am Ann.")
@@ -134,13 +134,13 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "generate", "grounded", "guess"])
-def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: str) -> None:
+def test_impossible_mode_is_refused(service: Service, mode: str) -> None:
     refused = service.send("POST", f"{V1}/answer", {"title": "card", "mode": mode})
     assert refused.status == (422 if mode == "guess" else 409)
     assert "mode" in refused.json["detail"]
 
 
-def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_search(serve, archive: Path) -> None:
+def test_slow_grounded_answers_hold_up_no_search(serve, archive: Path) -> None:
     with Archive.open(archive) as opened:
         sentence = opened.view().get_answers(["r013_1"])["r013_1"].body.split(". ")[0].rstrip(".")
     waiting = threading.Event()

@@ -34,7 +34,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_ranker_whose_changes_could_not_be_indexed_is_used_once_they_can(archive: Path) -> None:
+def test_ranker_is_used_once_its_changes_are_indexed(archive: Path) -> None:
     with Archive.open(archive) as opened:
         deployments.serve_ranker(opened, "lm_jelinek_mercer", {}, "a test")
         indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
@@ -54,7 +54,7 @@ def test_a_ranker_whose_changes_could_not_be_indexed_is_used_once_they_can(archi
         assert deployments.ready_ranker(opened) == deployed
 
 
-def test_an_index_that_vanishes_is_rebuilt_without_a_write(archive: Path) -> None:
+def test_vanished_index_is_rebuilt_without_a_write(archive: Path) -> None:
     indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
     indexer.index_changes()
     paths = indexer._ranker.index_paths(indexer._view)
@@ -64,7 +64,7 @@ def test_an_index_that_vanishes_is_rebuilt_without_a_write(archive: Path) -> Non
     assert all((path / MANIFEST).exists() for path in paths)
 
 
-def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: Path) -> None:
+def test_moved_archive_gets_no_index_in_place(archive: Path) -> None:
     indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
     indexer.index_changes()
     archive.rename(archive.with_name("moved"))
@@ -74,7 +74,7 @@ def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: 
     assert not archive.exists()
 
 
-def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) -> None:
+def test_old_queries_and_feedback_are_deleted_unasked(archive: Path) -> None:
     indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
     with Archive.open(archive) as opened:
         log_query(opened, LoggedQuery("old", "", (), "bm25"))
@@ -86,7 +86,7 @@ def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) 
         assert delete_older_than(opened, 0)[:2] == (0, 1)
 
 
-def test_the_archive_keeps_what_people_post_for_the_days_named_last(archive: Path) -> None:
+def test_posts_are_kept_for_the_last_named_days(archive: Path) -> None:
     Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=7))
     Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
     with Archive.open(archive) as opened:
@@ -95,7 +95,7 @@ def test_the_archive_keeps_what_people_post_for_the_days_named_last(archive: Pat
         validate_settings(ServiceSettings, {"archives": [archive], "take_questions": True, "keep_days": 0}, "serve")
 
 
-def test_what_was_deleted_is_overwritten_as_soon_as_a_reader_ends(archive: Path, monkeypatch) -> None:
+def test_deleted_text_is_overwritten_once_readers_end(archive: Path, monkeypatch) -> None:
     indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
     overwritten = [False, True]
     tried_at = list[float]()
@@ -113,9 +113,7 @@ def test_what_was_deleted_is_overwritten_as_soon_as_a_reader_ends(archive: Path,
     assert tried_at == [0.0, 60.0]
 
 
-def test_duplicates_are_looked_for_more_rarely_while_people_search(
-    archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_duplicates_are_looked_for_less_during_searches(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, found_at = 0.0, list[float]()
 
     def look_for_a_second(_: object) -> bool:

@@ -64,7 +64,7 @@ def test_verdicts_of_a_pair_are_taken_together(archive):
     assert len({j.query.id for j in judged_pairs(archive)}) == 1
 
 
-def test_held_out_feedback_is_a_split_and_never_learned_from(archive):
+def test_held_out_feedback_is_never_learned_from(archive):
     a, b, *_ = LEARN
     give_feedback(archive, "card", "accept", a)
     give_feedback(archive, "bicycle", "accept", HELD[0])
@@ -91,7 +91,7 @@ def test_feedback_is_a_training_signal(archive):
     assert list(training_pairs(archive.training_view((), before="2001-01-01"), ["feedback"])) == []
 
 
-def test_feedback_of_a_held_out_cluster_is_no_signal(archive):
+def test_feedback_of_a_held_out_cluster_is_none(archive):
     a, b, *_ = LEARN
     give_feedback(archive, "card", "accept", a)
     archive.upsert([Link(b, a)])
@@ -154,7 +154,7 @@ def titles(archive, table):
     return [title for (title,) in archive._connection.execute(f"SELECT title FROM {table} ORDER BY number")]
 
 
-def test_what_one_person_asked_is_deleted_by_its_text_from_all_files(tmp_path):
+def test_asked_texts_are_deleted_from_all_files(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         logged(archive, "Write to ANN@example.org: SECRETMARKER")
         logged(archive, "Where is my parcel?")
@@ -175,7 +175,7 @@ def test_nothing_is_stored_for_0_days(tmp_path):
         assert titles(archive, "query_log") == titles(archive, "feedback") == []
 
 
-def test_a_clock_that_jumps_deletes_only_what_is_older_by_then(tmp_path, monkeypatch):
+def test_jumping_clock_deletes_only_older_ones(tmp_path, monkeypatch):
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     monkeypatch.setattr("askalike.core.values.datetime", SimpleNamespace(now=lambda zone: moment))
     with Archive.create(tmp_path / "a") as archive:

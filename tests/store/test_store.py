@@ -86,7 +86,7 @@ def test_an_archive_holds_what_a_dictionary_would(changes):
 
 @examples(60)
 @given(steps, steps, st.sampled_from(DATES))
-def test_changes_lead_from_any_state_to_the_current_one(early, late, before):
+def test_changes_lead_from_any_state_to_current(early, late, before):
     """What an index does: take off the deleted, put on the changed."""
     with new_archive() as archive:
         held = {Question: {}, Answer: {}, Link: {}}
@@ -170,7 +170,7 @@ def test_acknowledged_writes_survive_kill_9(tmp_path):
     assert total > 5
 
 
-def test_two_writers_take_turns_and_readers_see_whole_batches(tmp_path):
+def test_writers_take_turns_and_readers_see_batches(tmp_path):
     with Archive.create(tmp_path / "a") as one, Archive.open(tmp_path / "a") as other:
         one.upsert([Question("a", "x")])
         other.upsert([Question("b", "x")])
@@ -216,7 +216,7 @@ def test_an_archive_of_another_schema_is_refused(tmp_path, version):
     assert "import its sources again" in message
 
 
-def test_text_that_cannot_be_stored_is_refused_with_its_whole_batch(tmp_path):
+def test_unstorable_text_is_refused_with_its_batch(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         for bad in (Question("b", "x\ud800"), Question("\udfff", "x"), Question("b", "x", tags=("\ud800",))):
             assert "lone surrogate" in error_of(lambda bad=bad: archive.upsert([Question("a", "x"), bad]))
@@ -225,7 +225,7 @@ def test_text_that_cannot_be_stored_is_refused_with_its_whole_batch(tmp_path):
         assert archive.delete(["\ud800"]) == 0
 
 
-def test_a_full_disk_is_one_line_and_loses_nothing(small_disk):
+def test_full_disk_is_one_line_and_loses_nothing(small_disk):
     with Archive.create(small_disk / "a") as archive:
         archive.upsert([Question("a", "x")])
         many = [Question(str(n), "x" * 1_000) for n in range(4_000)]

@@ -25,7 +25,7 @@ def spell(table: TokenTable, texts: list[str]) -> list[list[tuple[str, int]]]:
     return [words[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
-def test_what_was_read_of_a_growing_array_stays_as_it_was():
+def test_growing_array_stays_as_read():
     numbers = GrowingArray(np.int64, 7)
     read = [numbers.values]
     for n in range(5):

@@ -57,7 +57,7 @@ def test_a_better_ranker_is_put_into_service(archive):
     assert (again.promoted, "already active" in again.reason) == (False, True)
 
 
-def test_a_ranker_that_is_not_better_is_refused_with_a_reason(archive):
+def test_worse_ranker_is_refused_with_a_reason(archive):
     promote(archive, WORDS)
     for other, settings, verdict in (("bm25", {}, "not significantly better"), (WORDS, TITLES, "significantly worse")):
         result = promote(archive, other, settings)
@@ -91,7 +91,7 @@ def test_feedback_counts_where_it_is_held_out(archive):
     assert (result.promoted, result.feedback > 60) == (True, True)
 
 
-def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
+def test_model_is_measured_on_what_is_unseen(archive):
     def trained_on(*ids):
         class Mine:
             learned_labels = LearnedLabels(duplicates=frozenset(ids))

@@ -52,7 +52,7 @@ def test_every_operation_is_shown_and_its_example_runs(service: Service) -> None
     assert len(written) + len(others) >= len(EXAMPLES) - 4
 
 
-def test_v1_leads_people_to_the_reference_and_tells_programs_where_it_is(visit, service: Service) -> None:
+def test_v1_leads_people_to_the_reference(visit, service: Service) -> None:
     index = service.get("/v1").json
     assert (index["documentation"], index["openapi"]) == ("/docs", "/openapi.json")
     assert f"{V1}/similar".replace("riverside", "{archive}") in index["paths"]

@@ -32,7 +32,7 @@ def test_words_are_highlighted(text: str, words: set[str], expected: str) -> Non
     assert highlight(text, words) == expected
 
 
-def test_the_same_passage_is_marked_in_both_texts_and_what_differs_between() -> None:
+def test_shared_passages_and_differences_are_marked() -> None:
     one, other = "I hired a <bike> shop today, and so on", "Somebody said: I hired a car shop today. Bye"
     first, second = compare_texts(one, other, {"i", "a"})
     assert mark_stretches(one, first).startswith("I hired a &lt;bike&gt; <mark>shop today</mark>")
@@ -86,7 +86,7 @@ def test_sanitised_html_is_not_edited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("piece", ["<pre ", "<pre>", "<h1 ", "<"])
-def test_tags_without_an_end_take_no_longer_than_others(piece: str) -> None:
+def test_tags_without_an_end_take_no_longer(piece: str) -> None:
     assert "math" in render_body(f"$x$ {piece * (100_000 // len(piece))} $y$", "html")
 
 
@@ -170,7 +170,7 @@ def test_weeks_without_feedback_are_shown() -> None:
 
 
 @pytest.mark.parametrize("weeks", [1, 2, 5, 26])
-def test_labels_of_weeks_stand_below_their_bars_and_inside_the_chart(weeks) -> None:
+def test_week_labels_stand_below_bars_inside_the_chart(weeks) -> None:
     chart = stacked_bars([("16 Nov", {"accept": 2})] * weeks, ["accept"], "by week")
     bars = [
         float(x) + float(width) / 2

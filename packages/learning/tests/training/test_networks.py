@@ -61,7 +61,7 @@ def dense(parts):
 
 
 @pytest.mark.parametrize("document", [False, True])
-def test_a_text_has_the_same_vectors_alone_and_padded_among_longer_ones(made, document):
+def test_text_has_the_same_vectors_alone_and_padded(made, document):
     network, rows = made
     together = dense(network.encode(batch_of(rows, range(len(TEXTS)), document)))
     for n in range(len(TEXTS)):
