@@ -135,15 +135,6 @@ def test_a_full_disk_is_one_line(kitchen: Path, command: str, unbuffered: str) -
     assert (done.returncode, done.stderr) == (2, f"{message}\n")
 
 
-def test_too_little_memory_is_one_line(desk: Path) -> None:
-    program = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (400_000 << 10, -1)); {MAIN}"
-    command = [sys.executable, "-c", program, "search", str(desk), "book"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    assert done.returncode in (0, 2), done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "the memory does not suffice" in done.stderr
-
-
 def test_memory_errors_are_one_line(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (MemoryError(), OSError(12, "Cannot allocate memory")):
         monkeypatch.setattr("askalike.search.engine.LocalEngine.search", Mock(side_effect=error))

@@ -64,21 +64,6 @@ def test_dry_run_shows_changes_and_stops_large_ones(faq: Path, tmp_path: Path) -
     assert done.stderr.startswith(f"questions {absent}\nanswers {absent}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--strict"], "line 4: no question; --strict stops at the first such row"),
-        (["--question", "q"], "no column 'q'; there are: id, question, answer, duplicate_of"),
-        (["--markup", "rtf"], "markup"),
-    ],
-)
-def test_errors_are_one_line_and_exit_2(faq: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = askalike("import", "table", faq, "-o", tmp_path / "out", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_every_reader_is_a_command_with_its_settings() -> None:
     listed = askalike("import", "--help").stdout
     assert all(name.replace("_", "-") in listed for name in names("reader"))

@@ -59,20 +59,6 @@ def titles_of(out: str) -> list[str]:
     return [result["title"] for result in json.loads(out)["results"]]
 
 
-def test_import_of_a_second_source(mixed, dumps) -> None:
-    with Archive.open(mixed) as archive:
-        questions = [question for _, question in archive.view().questions()]
-        links = list(archive.view().links())
-    assert len(questions) == len({question.id for question in questions}) == 6
-    by_id = {question.id: question for question in questions}
-    assert len(links) == 2
-    for link in links:  # both ends of a link are of one site
-        assert by_id[link.source].tags == by_id[link.target].tags
-    assert run("import", "stackexchange", dumps[0], "-o", mixed)[0] == 0
-    with Archive.open(mixed) as archive:
-        assert {q.id: q.title for _, q in archive.view().questions()} == {q.id: q.title for q in questions}
-
-
 def test_search_for_a_pasted_error_message(mixed) -> None:
     code, out, _ = run("search", mixed, ERROR, "--json", "-k", 1, *WORDS)
     assert (code, titles_of(out)) == (0, ["Why does int() fail on words?"])
@@ -107,17 +93,6 @@ def test_search_off_topic_on_all_surfaces(calibrated_riverside, tmp_path, monkey
             assert bool(found) == (query not in NONSENSE + FOREIGN), query
     finally:
         service.end()
-
-
-def test_dedupe_without_a_calibration(mixed, tmp_path) -> None:
-    code, out, err = run("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
-    assert (code, "by similarity, not a probability" in out) == (0, True), err
-    for words in (
-        ("dedupe", mixed, "-o", tmp_path / "same.csv", "--min-probability", 0.5, *WORDS),
-        ("gaps", mixed, "--min-probability", 0.5),
-    ):
-        code, out, err = run(*words)
-        assert (code, out, err.count("\n"), "so there are no probabilities" in err) == (2, "", 1, True)
 
 
 def test_search_similarity_bar_uncalibrated(mixed) -> None:

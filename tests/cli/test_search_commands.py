@@ -66,11 +66,6 @@ def test_what_shares_no_word_finds_nothing(desk, text):
     assert done.stdout.startswith("nothing similar")
 
 
-def test_an_answer_off_topic_is_none(desk):
-    done = askalike("answer", desk, "best pizza in Rome", "--json", "-r", "lm_jelinek_mercer")
-    assert (done.returncode, json.loads(done.stdout)["abstained"]) == (0, True)
-
-
 def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):
     run = tmp_path / "run.trec"
     assert askalike("rank", desk, "--queries", "split:duplicates", "--ranker", "bm25", "-o", run).returncode == 0
@@ -97,33 +92,6 @@ def test_candidates_are_all_ranked(desk, tmp_path):
     run = tmp_path / "run.trec"
     assert askalike("rank", desk, "--queries", queries, "--candidates", pools, "-o", run).returncode == 0
     assert sorted(line.split()[2] for line in run.read_text().splitlines()) == ["r001", "r002", "r003"]
-
-
-def test_python_api_equals_the_command_line(desk):
-    import askalike as package
-
-    with package.load(str(desk), "bm25", k1=1.0) as loaded:
-        match = loaded.search("how long can I keep a book?", 1)[0]
-    told = json.loads(
-        askalike("search", desk, "how long can I keep a book?", "-r", "bm25", "--set", "k1=1.0", "--json").stdout
-    )
-    assert told["results"][0]["score"] == match.score
-    assert told["results"][0]["id"] == match.question.id
-
-
-@pytest.mark.parametrize("ranker", ["static", "hybrid", "cascade"])
-def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
-    words = ("search", desk, "can I bring my bicy", "--prefix", "--before", "2024-01-01", "--ranker", ranker)
-    answer = json.loads(askalike(*words, "--json").stdout)
-    assert answer["ranker"] == ranker
-    assert answer["results"]
-    assert all(set(r["parts"]) == ({"lm_jelinek_mercer", "static"} if ranker == "hybrid" else set())
-               for r in answer["results"])  # fmt: skip
-    tag = answer["results"][-1]["tags"][0]
-    tagged = json.loads(askalike(*words, "--json", "--tag", tag, "-k", 3).stdout)["results"]
-    assert tagged
-    assert all(tag in r["tags"] for r in tagged)
 
 
 def test_explanation_names_words_and_meaning_or_rankers(desk: Path) -> None:

@@ -138,16 +138,6 @@ def test_spreadsheets_get_no_formulas(archive, tmp_path):
     assert (tmp_path / "out/questions.csv").read_bytes().startswith(b"\xef\xbb\xbf")
 
 
-def test_an_empty_archive_exports_empty_files(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        assert export_archive(archive, "beir", tmp_path / "a") == {
-            "corpus.jsonl": 0,
-            "answers.jsonl": 0,
-            "links.tsv": 0,
-        }
-        assert export_archive(archive, "csv", tmp_path / "b") == {"questions.csv": 0, "answers.csv": 0, "links.csv": 0}
-
-
 def test_more_questions_than_a_chunk(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(str(n), f"title {n}") for n in range(2_500))

@@ -5,13 +5,9 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import signal
-import subprocess
-import sys
 import time
 
-import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
@@ -299,83 +295,12 @@ def test_missing_and_damaged_files_are_named(tmp_path):
         LexicalIndex.open(tmp_path, LAYOUT)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("needs to mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
-
-
-def test_a_full_disk_keeps_the_last_commit(small_disk):
-    path = small_disk / "index"
-    index = LexicalIndex.open(path, LAYOUT)
-    commit(index, 1)
-    for free in (0, 3_000, 20_000, 60_000, 100_000):
-        fill(small_disk / "ballast", free)
-        with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"):
-            commit_too_much(index)
-        assert files(path) == named(path)
-        assert answers(index.searcher) == answers(LexicalIndex.open(path, LAYOUT).searcher)
-        assert answers(index.searcher) == answers(fresh(state(1)))
-    (small_disk / "ballast").unlink()
-    commit(index, 2)
-    assert answers(index.searcher) == answers(fresh(state(2)))
-
-
-def commit_too_much(index):
-    with index.writer() as writer:
-        writer.delete(range(0, 300, 2))
-        for number in range(300, 3_000):
-            writer.add(number, [(0, [f"word{number}", *WORDS])])
-        writer.commit(2)
-
-
-def fill(ballast, free):
-    """Leaves that many bytes of the disk free."""
-    ballast.write_bytes(b"")
-    disk = os.statvfs(ballast)
-    ballast.write_bytes(bytes(max(disk.f_bavail * disk.f_frsize - free, 0)))
-
-
-def test_files_that_cannot_grow_keep_the_last_commit(tmp_path):
-    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
-    for limit in (0, 130, 400):
-        child = FORKED.Process(target=commit_within, args=(tmp_path, limit))
-        child.start()
-        child.join()
-        assert child.exitcode == 0
-        assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
-        assert files(tmp_path) == named(tmp_path)
-
-
-def commit_within(path, size_bytes):
-    index = LexicalIndex.open(path, LAYOUT)
-    sys.dont_write_bytecode = True  # else Python cuts its own caches off, too
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
-    with pytest.raises(SearchIndexError, match="cannot be written"):
-        commit(index, 2)
-
-
 def test_unmakeable_directory_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     index = LexicalIndex.open(tmp_path / "index", LAYOUT)
     index.path = tmp_path / "file" / "index"
     with pytest.raises(SearchIndexError, match="cannot be written"):
         commit(index, 1)
-
-
-def test_docids_and_scores_are_columns_of_their_types(tmp_path):
-    index = LexicalIndex.open(tmp_path, LAYOUT)
-    commit(index, 1)
-    results = [*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)]
-    assert len(results) == 2 * len(QUERIES)
-    for found in results:
-        assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
 
 
 def test_little_memory_cuts_a_build_into_segments(tmp_path):

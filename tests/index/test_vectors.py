@@ -1,9 +1,5 @@
 """The index of vectors answers as the definition says, whatever it went through, in every storage."""
 
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -217,49 +213,6 @@ def test_batches_are_single_queries_and_k_a_prefix(tmp_path, storage):
             found = index.searcher.search(one, k)[0]
             assert found.docids.tolist() == whole.docids[:k].tolist()
             assert found.scores.tolist() == whole.scores[:k].tolist()
-
-
-KILLED = """
-import os, signal, sys
-import numpy as np
-from pathlib import Path
-from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
-from askalike.core.types import VectorPart, Vectors
-from askalike.core.filters import AllowedDocs
-index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
-left = int(sys.argv[2])
-def counted(name, call):
-    def counting(*arguments):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments)
-    setattr(os, name, counting)
-counted("fsync", os.fsync); counted("replace", os.replace)
-with index.writer() as writer:
-    writer.delete([0])
-    writer.add(np.array([7]), np.array([0]), Vectors((VectorPart(np.ones((1, 4), np.float32)),)))
-    writer.commit(2)
-"""
-
-
-@pytest.mark.parametrize("moment", [0, 3, 7, 9, 12])
-def test_killed_writer_leaves_a_committed_state(tmp_path, moment):
-    index = VectorIndex.open(tmp_path, VectorLayout("x"))
-    with index.writer() as writer:
-        writer.add(np.arange(5), np.zeros(5), Vectors((VectorPart(np.eye(5, 4, dtype=np.float32) + 1),)))
-        writer.commit(1)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(moment)], env=os.environ, check=False)
-    assert done.returncode in (0, -signal.SIGKILL)
-    batch = VectorQueries(Vectors((VectorPart(np.ones((1, 4), np.float32)),)), [(-1, -1)])
-    again = VectorIndex.open(tmp_path, VectorLayout("x"))
-    found = sorted(again.searcher.search(batch, 9)[0].docids.tolist())
-    assert found == ([0, 1, 2, 3, 4] if again.change == 1 else [1, 2, 3, 4, 7])
-    with again.writer() as writer:
-        writer.commit(3)
-    names = {p.name for p in again.segments} | {p.deletions for p in again.segments if p.deletions}
-    assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock", "verified.json"}
 
 
 def test_other_vectors_than_the_indexs_are_refused(tmp_path):

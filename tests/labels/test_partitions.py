@@ -1,10 +1,9 @@
 """Partitions: no cluster in two parts, the same parts for the same seed, kept and found by name."""
 
-import json
 import random
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, SettingsError
@@ -24,7 +23,6 @@ from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_o
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, connected_components, read_labels
-from random_examples import examples
 
 
 def fill(archive: Archive, clusters: int = 20) -> None:
@@ -232,20 +230,6 @@ def test_insertion_order_does_not_matter(archive, tmp_path):
             assert load_split(archive, name).qrels == load_split(other, name).qrels
 
 
-@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), min_size=25, max_size=40), st.integers(0, 3))
-def test_archives_of_any_links(tmp_path_factory, links, seed):
-    with Archive.create(tmp_path_factory.mktemp("property") / "archive") as archive:
-        archive.upsert(Question(str(n), f"question {n}") for n in range(26))
-        archive.upsert(Link(str(a), str(b)) for a, b in links)
-        try:
-            partition = create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": seed})
-        except ArchiveError:
-            return  # all in one cluster
-        one, other = (clusters_of(archive, part.split) for part in partition.parts)
-        assert one.isdisjoint(other)
-
-
 def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
     import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
     with Archive.open(tmp_path / "cs") as archive:
@@ -262,19 +246,6 @@ def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
             [clusters_of(archive, n) for n in names],
         )
         assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in clusters)
-
-
-@pytest.mark.long
-def test_titles_with_given_clusters(shared_data, tmp_path):
-    import_archive("beir", [shared_data / "askubuntu-titles"], tmp_path / "au")
-    with Archive.open(tmp_path / "au") as archive:
-        partition = create_partition(archive, "cluster")
-        assert partition.source_split == "train"
-        assert [p.queries for p in partition.parts] == pytest.approx([9842, 1230, 1230], abs=60)
-        assert sum(p.clusters for p in partition.parts) == 3483
-        sets = [clusters_of(archive, name) for name in ("cluster/train", "cluster/dev", "cluster/test", "dev")]
-        assert len(set.union(*sets)) == sum(map(len, sets))
-        assert json.loads(json.dumps(partition.settings)) == {"shares": [0.8, 0.1, 0.1], "seed": 0}
 
 
 IDS = st.sampled_from("abcdefgh")

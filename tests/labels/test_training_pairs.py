@@ -10,7 +10,6 @@ from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Questi
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs
-from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, read_labels
 from random_examples import examples
@@ -174,21 +173,6 @@ def test_no_hidden_label_is_reachable(tmp_path_factory, links, judged):
             found += [revealed(archive, splits_to_hold_out(archive, part.split)) for part in parts]
         assume(found)
         assert found == [[]] * len(found)
-
-
-def test_a_real_community_hides_what_is_measured(shared_data, tmp_path):
-    import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
-    with Archive.open(tmp_path / "cs") as archive:
-        assert count_pairs(archive.training_view(()), ["duplicates", "related"]) == {
-            "duplicates": 212,
-            "related": 1146 - 144,
-        }
-        train = next(part for part in create_partition(archive, "cluster").parts if part.split == "cluster/train")
-        hidden = splits_to_hold_out(archive, "cluster/test")
-        assert count_pairs(archive.training_view(hidden), ["duplicates"]) == {"duplicates": train.links}
-        assert revealed(archive, hidden) == []
-        assert revealed(archive, []) == []
-        assert all(p.cluster for p in training_pairs(archive.training_view(["duplicates"]), ["related"]))
 
 
 def test_dev_query_finding_itself_is_no_label():

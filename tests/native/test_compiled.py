@@ -183,14 +183,6 @@ def test_code_loads_without_numba_and_recompiles_when_damaged(tmp_path: Path) ->
     assert [run(), run()] == ["True", "False"]
 
 
-def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    one = CompiledFunction(weigh.function)
-    assert not one.is_cached
-    one(ROW, TABLE, False, np.empty(2))
-    assert one.is_cached
-
-
 def test_code_is_stored_ahead_of_the_first_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
     one = CompiledFunction(weigh.function)

@@ -215,20 +215,6 @@ def test_a_cascade_has_two_parts():
         built("parts=bm25", name="cascade")
 
 
-def test_contributions_of_all_parts_add_up(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
-    searcher = rankers.open_current(built("parts=bm25,static"), archive.view())
-    run = rankers.rank(searcher, QUERIES, 5)
-    for query in QUERIES:
-        reasons = rankers.explain_ids(searcher, QUERIES[query], [h.id for h in run[query]])
-        for hit in run[query]:
-            assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
-            assert sum(reasons[hit.id].parts.values()) == pytest.approx(hit.score)
-            assert list(reasons[hit.id].parts) == ["bm25", "static"]
-    words = [c.word for c in reasons[run["r"][0].id].contributions]
-    assert "rice" in words
-
-
 def test_models_go_by_their_names(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
 

@@ -10,7 +10,6 @@ from askalike.core.types import Question, VectorPart, Vectors
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._searcher import is_title
-from askalike.store import Archive
 from askalike.text.words import fold_title, title_key
 
 LETTERS = "abcdefgh"
@@ -210,20 +209,6 @@ def test_hybrid_searches_title_and_text_by_default():
     assert [part.values["fields"] for part in both.parts] == ["title,text"] * 2
     assert [part.values["fields"] for part in text.parts] == ["text"] * 2
     assert rankers.create("hybrid", both.values).values == both.values
-
-
-def test_vectors_of_fields_follow_changes(archive, tmp_path):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
-    ranker, query = rankers.create("static", {"fields": "title,text"}), {"q": Question("q", "bag on a bed")}
-    rankers.open_current(ranker, archive.view())
-    changed = [Question("long", "bed", "bag"), Question("new", "a bag")]
-    archive.upsert(changed)
-    archive.delete(["short"])
-    with Archive.create(tmp_path / "other") as other:
-        other.upsert([changed[0], QUESTIONS[2], changed[1]])
-        again = rankers.rank(rankers.open_current(ranker, other.view()), query, 5)["q"]
-    followed = rankers.rank(rankers.open_current(ranker, archive.view()), query, 5)["q"]
-    assert [(hit.id, hit.score) for hit in followed] == [(hit.id, hit.score) for hit in again]
 
 
 def test_folded_titles_are_equal_but_for_case():

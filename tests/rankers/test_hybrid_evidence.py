@@ -50,14 +50,6 @@ def test_scores_from_0_to_1_are_the_order(archive, model):
     assert all(0 <= score <= 1.001 for score in absolute)
 
 
-def test_own_weights_are_those_of_a_sum(archive, model):
-    _, retrieved = search(archive, model, TITLES[0], weights=[0.2, 0.8])
-    lexical, dense = (part.absolute[0] for part in retrieved.parts)
-    by_docid = dict(zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True))
-    sums = dict(zip(retrieved.parts[0].docids[0].tolist(), 0.2 * lexical + 0.8 * dense, strict=True))
-    assert by_docid == pytest.approx({docid: sums[docid] for docid in by_docid}) != {}
-
-
 def test_contributions_of_parts_add_up_to_the_score(archive, model):
     searcher, retrieved = search(archive, model, "my bike was stolen")
     texts = archive.view().questions_by_docid(retrieved.distinct_docids)

@@ -18,8 +18,6 @@ from askalike.core.types import Link
 from askalike.readers import import_archive
 from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
 
-Envelope = dict[str, Any]
-
 
 class Site(HttpSite):
     """A site that answers from a table of responses."""

@@ -3,7 +3,6 @@
 import gzip
 from pathlib import Path
 
-import pytest
 from imported import Importing, Refusing
 
 
@@ -64,13 +63,6 @@ def test_beir_queries_of_a_split_need_no_judgement(imported: Importing, tmp_path
     (folder / "queries-test.jsonl").write_text(QUERIES)
     done = imported("beir", folder)
     assert done.rows("SELECT DISTINCT split, COUNT(*) FROM queries") == [("test", 3)]
-
-
-@pytest.mark.parametrize("reader", ["beir", "lei", "semeval", "table", "pairs", "yahoo"])
-def test_an_empty_folder_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
-    (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "empty", tmp_path / "gone"):
-        expect_refusal("expected", reader, path)
 
 
 def test_lei(imported: Importing, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from serving import Service
@@ -82,19 +81,6 @@ def test_rejected_draft_leaves_all_files_while_served(serve, archive) -> None:
     served.get(f"{V1}/similar?title=library+card")
     assert askalike("drafts", archive, "--reject", "1").returncode == 0
     assert not any(b"SECRETBOAT" in file.read_bytes() for file in files)
-
-
-def test_search_off_topic_becomes_a_gap(serve, archive) -> None:
-    """Without a calibration: where nothing is similar, nothing is said, and moderators see it."""
-    served = serve(archive)
-    off_topic = "How do I freeze a lasagne?"
-    assert served.get(f"{V1}/similar?title={quote(off_topic)}").json["results"] == []
-    reply = served.send("POST", f"{V1}/answer", {"title": off_topic}).json
-    assert (reply["answer"], reply["question"], reply["abstained"]) == (None, None, True)
-    answered = served.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
-    assert (answered["question"]["id"], answered["abstained"]) == ("r013", False)
-    [gap] = served.get(f"{V1}/gaps").json["gaps"]
-    assert (gap["title"], gap["reasons"]) == (off_topic, {"nothing": 1})
 
 
 def test_gaps_by_probability_uncalibrated(service: Service) -> None:

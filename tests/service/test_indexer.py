@@ -1,7 +1,6 @@
 """The indexer, in this process."""
 
 import resource
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError, SettingsError
 from askalike.core.types import Question
-from askalike.index.files import MANIFEST
 from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
@@ -52,16 +50,6 @@ def test_ranker_is_used_once_its_changes_are_indexed(archive: Path) -> None:
         indexer.index_changes()
         indexer.switch_ranker()
         assert deployments.ready_ranker(opened) == deployed
-
-
-def test_vanished_index_is_rebuilt_without_a_write(archive: Path) -> None:
-    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
-    indexer.index_changes()
-    paths = indexer._ranker.index_paths(indexer._view)
-    shutil.rmtree(archive / "index")
-    indexer.wait(0)
-    indexer.index_changes()
-    assert all((path / MANIFEST).exists() for path in paths)
 
 
 def test_moved_archive_gets_no_index_in_place(archive: Path) -> None:

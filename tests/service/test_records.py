@@ -132,18 +132,6 @@ def test_links_join_questions(service: Service) -> None:
     assert service.get(f"{links}?question=e4").json["links"] == []
 
 
-def test_acknowledged_questions_outlive_a_kill(serve, archive) -> None:
-    first = serve(archive)
-    for n in range(20):
-        assert put(first, f"k{n}", title=f"Does ostrich {n} survive?").status == 201
-    first.kill()
-    second = serve(archive)
-    assert all(second.get(f"{QUESTIONS}/k{n}").status == 200 for n in range(20))
-    wait_for(lambda: "k19" in search(second, "ostrich 19"))
-    with askalike.load(archive, "lm_jelinek_mercer") as engine:
-        assert len(engine.search("ostrich", 50)) == 20
-
-
 @pytest.mark.long
 def test_acknowledged_batches_survive_whole(serve, archive: Path) -> None:
     cycles = KillCycles("riverside")

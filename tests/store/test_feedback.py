@@ -30,7 +30,7 @@ from askalike.store.query_log import (
     log_query,
     sum_use,
 )
-from askalike.store.retention import delete_containing, delete_older_than, set_keep_days
+from askalike.store.retention import delete_containing, delete_older_than
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:
@@ -164,15 +164,6 @@ def test_asked_texts_are_deleted_from_all_files(tmp_path):
             assert b"SECRETMARKER" not in file.read_bytes()
         with pytest.raises(ValueError, match="some text"):
             delete_containing(archive, " ")
-
-
-def test_nothing_is_stored_for_0_days(tmp_path):
-    with Archive.create(tmp_path / "a") as archive:
-        set_keep_days(archive, 0)
-        query = LoggedQuery("my private illness", "", ["a"], "bm25")
-        log_query(archive, query)
-        insert_feedback(archive, query, "none_of_these", None)
-        assert titles(archive, "query_log") == titles(archive, "feedback") == []
 
 
 def test_jumping_clock_deletes_only_older_ones(tmp_path, monkeypatch):

@@ -223,14 +223,3 @@ def test_unstorable_text_is_refused_with_its_batch(tmp_path):
             assert len(archive.view()) == 0
         archive.upsert([Question("a", "x")])
         assert archive.delete(["\ud800"]) == 0
-
-
-def test_full_disk_is_one_line_and_loses_nothing(small_disk):
-    with Archive.create(small_disk / "a") as archive:
-        archive.upsert([Question("a", "x")])
-        many = [Question(str(n), "x" * 1_000) for n in range(4_000)]
-        assert "free some space" in error_of(lambda: archive.upsert(many))
-        assert [q.id for _, q in archive.view().questions()] == ["a"]
-        archive.upsert([Question("b", "x")])
-    with Archive.open(small_disk / "a") as archive:
-        assert [q.id for _, q in archive.view().questions()] == ["a", "b"]

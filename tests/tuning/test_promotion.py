@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from askalike.core.errors import SettingsError
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Link, Question
 from askalike.labels.splits import load_split
@@ -101,11 +100,6 @@ def test_model_is_measured_on_what_is_unseen(archive):
     seen = load_split(archive, "duplicates").queries
     assert promotion._select_queries(archive, [trained_on(*seen)]).split_name is None
     assert promotion._select_queries(archive, [trained_on()]).split_name == "duplicates"
-
-
-def test_wrong_names_are_one_line(archive):
-    with pytest.raises(SettingsError, match="no ranker is called 'x'"):
-        promote(archive, "x")
 
 
 def test_the_commands(archive):

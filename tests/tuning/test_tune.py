@@ -66,24 +66,6 @@ def test_same_again_measures_and_serves_nothing_new(tmp_path, only_lexical):
 
 
 @pytest.mark.long
-def test_interrupted_it_goes_on(tmp_path, only_lexical):
-    path = labelled(tmp_path / "a")
-    with Archive.open(path) as archive:
-
-        def stop(event):
-            if isinstance(event, successive_candidates.CandidateResult) and event.candidate.name.startswith("dfr"):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            run.tune_archive(archive, on_event=stop)
-        known = len(lines(path))
-        run.tune_archive(archive)
-    names = [line["name"] for line in lines(path) if line["name"] != "made"]
-    assert len(names) == len(set(names)) > known / 2
-    assert not [p for p in (path / "index").iterdir() if "terms" not in p.name]
-
-
-@pytest.mark.long
 def test_killed_it_goes_on(tmp_path):
     path = labelled(tmp_path / "a")
     command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "20s"]

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from importlib.resources import files
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +13,7 @@ from askalike.service.pages.display import compare_texts, highlight, mark_stretc
 from askalike.service.pages.languages import format_percent
 from askalike.service.pages.quality import VERDICT_LABELS, WIDTH, fill_weeks, stacked_bars
 from askalike.service.pages.reasons import summarise_explanation
-from askalike.service.pages.rendering import create_environment, list_static_files
+from askalike.service.pages.rendering import create_environment
 from askalike.text.clean import readable_blocks
 
 
@@ -190,18 +189,6 @@ def test_shares_are_never_rounded_to_nothing() -> None:
 def test_a_probability_is_never_a_certainty(probability: float, shown: str) -> None:
     html = create_environment().get_template("parts/sure.html").module.sure(probability, None)
     assert f"</meter> {shown} likely the same" in html
-
-
-def test_templates_and_files_are_part_of_the_package() -> None:
-    package = files("askalike.service.pages")
-    assert all(
-        package.joinpath("static", *name.split("/")).is_file()
-        for name in (*list_static_files(), "vendor/htmx.LICENSE", "vendor/katex/katex.LICENSE")
-    )
-    templates = create_environment().list_templates()
-    assert len(templates) >= 12
-    for name in templates:
-        create_environment().get_template(name)
 
 
 def test_code_keeps_its_lines() -> None:
