@@ -89,18 +89,6 @@ def test_truncated_rule_file_is_written_again(tmp_path, size):
         assert file.read_bytes() == whole
 
 
-def test_unindexed_archive_gets_no_thresholds(tmp_path):
-    """A service's workers open the archive while its indexer is at work."""
-    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
-    with Archive.open(path) as archive:
-        engine = LocalEngine(archive, ranker, archive.committed_view())
-        assert not engine.search(ON_TOPIC[0])
-        assert not list(path.glob("calibration/*.abstention.json"))
-        ranker.build(archive.view())
-        assert engine.search(ON_TOPIC[0])
-        assert not engine.search("What do hedgehogs eat?")
-
-
 def test_everything_is_shown_on_demand(engine):
     assert engine.search("What do hedgehogs eat?", min_similarity=0)
     assert not engine.search(ON_TOPIC[0], min_similarity=1.0)

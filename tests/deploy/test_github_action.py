@@ -230,9 +230,8 @@ def test_body_of_unclosed_comments_is_read_once() -> None:
     assert issue_text.find_template_lines([body] * 5) == set()
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_a_body_of_any_length_is_searched(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     long = event(title="My lost card on machine 9", body="借りた本を失くした。" * 16_000, number=42)
     assert len(long["issue"]["body"].encode()) > 1 << 18
@@ -319,6 +318,12 @@ MAX_ARGUMENT_BYTES = 131_072
 
 
 @pytest.fixture
+def issues(hub: GitHubAndService) -> None:
+    """An issue of each topic."""
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+
+
+@pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command askalike within this process; in one of its own it is run by first_day/test_afternoon.py."""
 
@@ -358,9 +363,8 @@ def workflow_run(hub: GitHubAndService, folder: Path, sent: Any, **inputs: str) 
     return summary.read_text()
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_without_a_service_later_runs_follow_events(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[4] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     said = workflow_run(hub, tmp_path, {})
     assert "6 changed issues imported" in said
@@ -377,9 +381,8 @@ def test_without_a_service_later_runs_follow_events(hub: GitHubAndService, tmp_p
     assert "issues/42)" in hub.comments[-1]["body"], "the event's issue is in the archive"
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[0]["body"] += "\n\nI am Ann."
     workflow_run(hub, tmp_path, {})
     state = (tmp_path / "desk" / suggest.STATE_FILE).read_text()
@@ -388,9 +391,8 @@ def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_p
     assert sorted(file.name for file in tmp_path.iterdir()) == ["desk", "event.json", "summary.md"]
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_closed_and_newer_issues_need_asking_for(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[5] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     hub.issues.append(issue_node(30, "My lost card on machine 9"))
     workflow_run(hub, tmp_path, {})
@@ -402,9 +404,8 @@ def test_closed_and_newer_issues_need_asking_for(hub: GitHubAndService, tmp_path
     assert suggest.suggested_ids(written["body"]) == ["6"]
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_rejected_suggestions_are_not_made_again(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")
     hub.comments[0] |= {"reactions": {"+1": 0, "-1": 2}, "issue_url": f"{hub.address}/repos/octo-org/desk/issues/42"}
@@ -417,9 +418,8 @@ def test_rejected_suggestions_are_not_made_again(hub: GitHubAndService, tmp_path
     import_archive("pairs", [tmp_path / "desk" / "feedback.csv"], tmp_path / "pairs")
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_a_damaged_state_is_built_again(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     (tmp_path / "desk" / suggest.STATE_FILE).write_text("{")
     workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")

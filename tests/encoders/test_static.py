@@ -115,15 +115,6 @@ def test_words_and_pairs_keep_order_with_unknown_rows():
     assert features(["RED"])[0].tolist() == features(["red?"])[0].tolist()
 
 
-def test_text_alone_and_among_others_is_equal(static):
-    texts = [Question(str(n), t) for n, t in enumerate(["How do I boil an egg?", "", "茶水", "x" * 500, "a\x00b"])]
-    together = static.encode_documents(texts).parts[0].values
-    alone = [static.encode_queries([text]).parts[0].values[0] for text in texts]
-    np.testing.assert_array_equal(together, alone)
-    assert together.shape == (5, 256)
-    assert not together[1].any()
-
-
 def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
     whole = static.encode_queries([Question("q", text)]).parts[0].values[0]

@@ -20,9 +20,8 @@ from askalike.labels.partitions import (
     list_partitions,
 )
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
-from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.labels import Clusters, connected_components, read_labels
+from askalike.store.labels import Clusters, connected_components
 
 
 def fill(archive: Archive, clusters: int = 20) -> None:
@@ -32,11 +31,6 @@ def fill(archive: Archive, clusters: int = 20) -> None:
         ids = (f"o{n}", f"a{n}", f"b{n}")
         archive.upsert(Question(id, f"question {id}", created_at=day) for id, day in zip(ids, days, strict=True))
         archive.upsert([Link(f"a{n}", f"o{n}"), Link(f"b{n}", f"a{n}")])
-
-
-def clusters_of(archive: Archive, name: str) -> set[str]:
-    clusters = Clusters.read(archive)
-    return {clusters.cluster_of(label.text_id) for label in read_labels(archive, name)}
 
 
 SPLITTERS = st.one_of(
@@ -228,24 +222,6 @@ def test_insertion_order_does_not_matter(archive, tmp_path):
             create_partition(each, "cluster")
         for name in ("cluster/train", "cluster/dev", "cluster/test"):
             assert load_split(archive, name).qrels == load_split(other, name).qrels
-
-
-def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
-    import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
-    with Archive.open(tmp_path / "cs") as archive:
-        partition = create_partition(archive, "cluster")
-        assert sum(part.queries for part in partition.parts) == 210
-        assert sum(part.links for part in partition.parts) == 212
-        timed = create_partition(archive, "time", {"before": "2013-06", "after": "2014"})
-        names = [part.split for part in timed.parts]
-        train, dev, test = (load_split(archive, name).queries.values() for name in names)
-        assert max(q.created_at for q in train) < "2013-06" <= min(q.created_at for q in dev)
-        assert max(q.created_at for q in dev) < "2014" <= min(q.created_at for q in test)
-        clusters = (
-            [clusters_of(archive, part.split) for part in partition.parts],
-            [clusters_of(archive, n) for n in names],
-        )
-        assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in clusters)
 
 
 IDS = st.sampled_from("abcdefgh")

@@ -100,12 +100,3 @@ def test_path_too_long_for_sqlite_is_told(tmp_path: Path) -> None:
         archive.upsert([Question("a", "A title")])
     with pytest.raises(ArchiveError, match=f"has {MAX_PATH_BYTES + 1} bytes; SQLite takes up to {MAX_PATH_BYTES}"):
         Archive.create(path.with_name(path.name + "e"))
-
-
-def test_deleted_text_leaves_the_file(tmp_path: Path) -> None:
-    path = make_archive(tmp_path / "a")
-    with Archive.open(path) as archive:
-        archive.upsert([Question("s", "SECRETMARKER")])
-        archive.delete(["s"])
-        assert archive._connection.execute("PRAGMA secure_delete").fetchone() == (1,)
-    assert b"SECRETMARKER" not in (path / DATABASE_FILE).read_bytes()

@@ -248,26 +248,6 @@ def test_a_source_needs_a_name(tmp_path: Path, name: str) -> None:
         import_table(write(tmp_path / "tea.csv", TEA), tmp_path / "new", source=name)
 
 
-def test_two_dumps_of_stack_exchange_share_an_archive(shared_data: Path, tmp_path: Path) -> None:
-    sites = [shared_data / f"stackexchange/{site}.stackexchange.com" for site in ("beer", "ai")]
-    for site in sites:
-        import_archive("stackexchange", [site], tmp_path / site.name)
-        import_archive("stackexchange", [site], tmp_path / "mix")
-    beer, ai, mix = (texts_and_links(tmp_path / name) for name in (*(site.name for site in sites), "mix"))
-    assert mix == [sorted(one + other) for one, other in zip(beer, ai, strict=True)]
-
-
-def texts_and_links(directory: Path) -> list[list[tuple[str, ...]]]:
-    """Return what an archive holds but its ids: titles, answers with their questions, links."""
-    queries = (
-        "SELECT title, body FROM questions",
-        "SELECT a.body, q.title FROM answers a JOIN questions q ON q.id = a.question_id",
-        "SELECT s.title, t.title FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target",
-    )
-    with Archive.open(directory) as archive:
-        return [sorted(archive._connection.execute(sql)) for sql in queries]
-
-
 def test_concurrent_imports_have_their_own_sources(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "mix") as archive, Archive.open(tmp_path / "mix") as other:
         planned = plan_source(archive, "beer"), plan_source(other, "tea"), plan_source(other, "beer")

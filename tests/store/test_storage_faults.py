@@ -9,8 +9,6 @@ import pytest
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Question
 from askalike.store.archive import Archive
-from askalike.store.backup import backup, verify_backup
-from askalike.store.database import DATABASE_FILE
 
 N_QUESTIONS = 40
 STEP_BYTES = 3_000
@@ -40,26 +38,6 @@ def test_failing_commit_is_undone_at_any_byte(tmp_path: Path, limit_file_size: C
     with Archive.open(tmp_path / "a") as archive:
         archive.require_intact(thorough=True)
         assert len(archive.view()) == N_QUESTIONS * acknowledged
-
-
-def test_failing_backup_leaves_no_file(tmp_path: Path, limit_file_size: Callable[[int], None]) -> None:
-    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    with Archive.create(tmp_path / "a") as archive:
-        archive.upsert(batch(0))
-    failures, size = 0, (tmp_path / "a" / DATABASE_FILE).stat().st_size
-    for limit in range(0, 3 * size, 4 * STEP_BYTES):
-        limit_file_size(limit)
-        try:
-            backup(tmp_path / "a", tmp_path / "b.tar")
-        except ArchiveError:
-            failures += 1
-            limit_file_size(unlimited)
-            assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
-            continue
-        break
-    limit_file_size(unlimited)
-    assert failures > 10
-    assert verify_backup(tmp_path / "b.tar").questions == N_QUESTIONS
 
 
 def test_commit_is_on_disk_before_acknowledgement(archive: Archive) -> None:

@@ -12,10 +12,6 @@ from chromium import assert_accessible
 from waiting import wait_for
 
 V1 = "/v1/riverside"
-ORDER = (
-    "questions:batch", "PUT questions", "answers:batch", "PUT answers", "links:batch", "PUT links", "GET links",
-    "DELETE links",
-)  # fmt: skip
 
 
 def commands(service: Service) -> dict[str, list[str]]:
