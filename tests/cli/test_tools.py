@@ -7,6 +7,7 @@ import pytest
 from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
 from commands import run_command as run
+from database import run_sql
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_info(directory):
 
 def test_info_warns_of_an_unfinished_import(directory):
     with Archive.open(directory) as archive:
-        archive._connection.execute("INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
+        run_sql(archive, "INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
     assert "the import of x.csv has not finished" in " ".join(run("info", directory)[1].split())
 
 

@@ -15,6 +15,7 @@ from askalike.experiments.measuring import evaluate_ranker
 from askalike.experiments.run import run_experiment
 from askalike.experiments.run_sources import load_judgements, parse_sources
 from askalike.store.archive import Archive
+from database import run_sql
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -95,8 +96,7 @@ def test_archive_without_answers_is_refused(tmp_path):
 def test_archive_that_lost_its_answers_is_refused(archive, tmp_path):
     experiment = read_experiment(declared(tmp_path, archive))
     with Archive.open(archive) as opened:
-        opened._connection.execute("DELETE FROM answers")
-        opened._connection.commit()
+        run_sql(opened, "DELETE FROM answers")
     with pytest.raises(ArchiveError, match="it has no answers, so there is nothing to rank"):
         run_experiment(experiment, tmp_path / "out")
 

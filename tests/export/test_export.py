@@ -16,6 +16,7 @@ from askalike.export import export_archive, join_answers_cell, join_cell, parse_
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.contents import content_hash
+from database import run_sql
 from random_examples import examples
 
 FULL = Question(
@@ -222,12 +223,10 @@ def rows_of(archive: Archive) -> dict[str, list[tuple]]:
     """All that is content: rows without the numbers of changes and imports, questions and answers in their order."""
     rows_by_table = {}
     for name in EVERYTHING:
-        columns = [row[1] for row in archive._connection.execute(f"PRAGMA table_info({name})")]
+        columns = [row[1] for row in run_sql(archive, f"PRAGMA table_info({name})")]
         columns_sql = ", ".join(c for c in columns if c not in ("number", "import_number", "change"))
         order = "number" if "number" in columns else "1, 2, 3"
-        rows_by_table[name] = archive._connection.execute(
-            f"SELECT {columns_sql} FROM {name} ORDER BY {order}"
-        ).fetchall()
+        rows_by_table[name] = run_sql(archive, f"SELECT {columns_sql} FROM {name} ORDER BY {order}")
     return rows_by_table
 
 

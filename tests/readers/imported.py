@@ -7,6 +7,7 @@ from typing import Any
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary
+from database import run_sql
 from http_servers import LocalServer, QuietHandler
 
 
@@ -22,7 +23,7 @@ class Imported:
         return {q.id: q for _, q in self.archive.view().questions()}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.archive._connection.execute(sql).fetchall()
+        return run_sql(self.archive, sql)
 
 
 Importing = Callable[..., Imported]

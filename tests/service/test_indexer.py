@@ -18,6 +18,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.store.retention import delete_older_than, get_keep_days
+from database import run_sql
 from waiting import wait_for
 
 
@@ -68,7 +69,7 @@ def test_old_queries_and_feedback_are_deleted_unasked(archive: Path) -> None:
         log_query(opened, LoggedQuery("old", "", (), "bm25"))
         insert_feedback(opened, LoggedQuery("old", "", (), "bm25"), "none_of_these", None)
         for table in ("query_log", "feedback"):
-            opened._connection.execute(f"UPDATE {table} SET created_at = '2020'")
+            run_sql(opened, f"UPDATE {table} SET created_at = '2020'")
         insert_feedback(opened, LoggedQuery("new", "", (), "bm25"), "none_of_these", None)
         indexer.delete_expired()
         assert delete_older_than(opened, 0)[:2] == (0, 1)

@@ -147,7 +147,7 @@ def test_acknowledged_batches_survive_whole(serve, archive: Path) -> None:
             [q.id for _, q in engine.archive.view().questions() if q.tags == ("fault",)]
         )
         hits = {m.question.id for m in engine.search("survive", 100_000)}
-        assert engine.archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        engine.archive.require_intact(thorough=True)
     assert set(cycles.acknowledged) <= stored.keys()
     assert {id[:-1] + end for id in stored for end in PAIR} == stored.keys(), "half of a batch is stored"
     assert stored.keys() <= hits

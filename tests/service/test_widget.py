@@ -13,6 +13,7 @@ from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
 from chromium import assert_accessible, watched_pages
+from database import run_sql
 from http_servers import LocalServer, QuietHandler
 from waiting import wait_for
 
@@ -183,7 +184,7 @@ def test_chosen_and_posted_things_are_feedback(visit, closed) -> None:
 
     def read_verdicts() -> list[tuple[str, str, str | None]]:
         with Archive.open(served.archive_path) as archive:
-            return archive._connection.execute("SELECT title, verdict, chosen_id FROM feedback ORDER BY 1").fetchall()
+            return run_sql(archive, "SELECT title, verdict, chosen_id FROM feedback ORDER BY 1")
 
     wait_for(lambda: len(read_verdicts()) == 2)
     zebras, card = read_verdicts()

@@ -14,6 +14,7 @@ from askalike.store.candidate_pairs import (
     undo_decision,
 )
 from askalike.store.editing import MissingRecordError
+from database import run_sql
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_undo_leaves_an_earlier_link(archive):
 
 
 def first_proposal_id(archive):
-    return archive._connection.execute("SELECT number FROM proposals").fetchone()[0]
+    return run_sql(archive, "SELECT number FROM proposals")[0][0]
 
 
 def test_linked_or_deleted_proposals_need_no_decision(archive):

@@ -14,6 +14,7 @@ from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Questi
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
 from askalike.store.revisions import get_revisions
+from database import run_sql
 
 N_CALLERS = 4
 N_ROUNDS = 30
@@ -55,7 +56,7 @@ def test_no_answer_to_a_question_deleted_meanwhile(tmp_path):
             barrier.wait()
             archive.delete([f"q{n}"])
         answering.result()
-        assert archive._connection.execute("SELECT COUNT(*) FROM answers").fetchone() == (0,)
+        assert run_sql(archive, "SELECT COUNT(*) FROM answers")[0] == (0,)
 
 
 def test_record_changed_since_reading_is_not_replaced(archive):

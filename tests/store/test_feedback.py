@@ -31,6 +31,7 @@ from askalike.store.query_log import (
     sum_use,
 )
 from askalike.store.retention import delete_containing, delete_older_than
+from database import run_sql
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:
@@ -115,7 +116,7 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     summary = import_archive("pairs", [str(tmp_path / "pairs.csv")], str(tmp_path / "pairs"))
     assert "0 rejected" in str(summary)
     with Archive.open(tmp_path / "pairs") as read:
-        labels = read._connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
+        labels = run_sql(read, "SELECT COUNT(*), SUM(relevance) FROM judgements")[0]
     assert labels == (5, 2)
     with pytest.raises(InputError, match="cannot be written there; choose another file"):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")
@@ -147,11 +148,11 @@ def logged(archive, text="Where is my parcel?", days_ago=0.0):
     for table in ("query_log", "feedback"):
         where = f"number = (SELECT MAX(number) FROM {table})"
         sql = f"UPDATE {table} SET created_at = ? WHERE {where}"
-        archive._connection.execute(sql, (now("milliseconds", days_ago=days_ago),))
+        run_sql(archive, sql, now("milliseconds", days_ago=days_ago))
 
 
 def titles(archive, table):
-    return [title for (title,) in archive._connection.execute(f"SELECT title FROM {table} ORDER BY number")]
+    return [title for (title,) in run_sql(archive, f"SELECT title FROM {table} ORDER BY number")]
 
 
 def test_asked_texts_are_deleted_from_all_files(tmp_path):
@@ -200,5 +201,5 @@ def test_events_are_counted_by_day(archive, monkeypatch):
 def test_nothing_but_day_event_and_count_is_stored(archive):
     assert daily_use(archive, 30) == []
     count_use(archive, ["shown"])
-    columns = [row[1] for row in archive._connection.execute("PRAGMA table_info(usage_counts)")]
+    columns = [row[1] for row in run_sql(archive, "PRAGMA table_info(usage_counts)")]
     assert columns == ["day", "event", "count"]

@@ -17,6 +17,7 @@ from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary, summarise_archive
 from askalike.store.drafts import ThreadDraft, list_drafts, put_thread
 from askalike.store.importing import open_for_import
+from database import run_sql
 
 
 def write_faq(path: Path, rows: int, extra: str = "") -> Path:
@@ -35,12 +36,7 @@ def test_importing_twice_moves_no_change_number(tmp_path: Path) -> None:
     for _ in range(2):
         import_table(path, tmp_path / "out")
         with Archive.open(tmp_path / "out") as archive:
-            changes.append(
-                [
-                    archive._connection.execute(f"SELECT id, number, change FROM {t}").fetchall()
-                    for t in ("questions", "answers")
-                ]
-            )
+            changes.append([run_sql(archive, f"SELECT id, number, change FROM {t}") for t in ("questions", "answers")])
     assert changes[0] == changes[1]
     write_faq(tmp_path / "write_faq.csv", 101)
     path.write_text(path.read_text().replace("number 7 of", "number seven of"))
@@ -156,7 +152,7 @@ def test_killed_import_is_completed_by_the_same(tmp_path: Path, batches: int) ->
             process.kill()
     assert killed_at < ROWS
     with Archive.open(out) as archive:
-        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        archive.require_intact(thorough=True)
         assert len(archive.view()) >= killed_at
         assert summarise_archive(archive).finished is False
     done = import_table(path, out)
@@ -169,7 +165,7 @@ def _wait_for(directory: Path, questions: int, process: "subprocess.Popen[bytes]
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(ArchiveError), Archive.open(directory) as archive:  # an error until it has tables
-            begun = archive._connection.execute("SELECT COUNT(*) FROM imports").fetchone()[0]
+            begun = run_sql(archive, "SELECT COUNT(*) FROM imports")[0][0]
             if begun and len(archive.view()) >= questions:
                 return len(archive.view())
         time.sleep(0.002)
@@ -182,7 +178,7 @@ def test_full_disk_keeps_what_was_committed(tmp_path: Path, small_disk: Path) ->
         import_table(path, small_disk / "out")
     assert "\n" not in str(error.value)
     with Archive.open(small_disk / "out") as archive:
-        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        archive.require_intact(thorough=True)
         assert 0 < len(archive.view()) < 60_000
 
 

@@ -41,6 +41,7 @@ from askalike.store.retention import (
 )
 from calibration.riverside import riverside
 from commands import askalike
+from database import run_sql
 from needs import need
 from small_models import WORDS, write_encoder
 
@@ -155,7 +156,7 @@ def test_a_decided_draft_has_no_texts(archive: Archive) -> None:
 
 def test_texts_of_earlier_versions_drafts_are_deleted(archive: Archive) -> None:
     put_everything(archive)
-    archive._connection.execute("UPDATE drafts SET state = 'rejected', decided_at = '2026'")
+    run_sql(archive, "UPDATE drafts SET state = 'rejected', decided_at = '2026'")
     assert delete_expired(archive).drafts == 2
     assert get_draft(archive, 2).title == ""
 
@@ -251,7 +252,7 @@ def test_pairs_and_ignored_gaps_have_no_texts(archive: Archive) -> None:
     archive.delete(["1", "2"])
     overwrite_deleted(archive)
     assert marked_files(archive.path) == []
-    assert len(archive._connection.execute("SELECT * FROM ignored_gaps").fetchall()) == 1
+    assert len(run_sql(archive, "SELECT * FROM ignored_gaps")) == 1
 
 
 def test_rejected_rows_stay_until_the_next_import(tmp_path: Path) -> None:
@@ -322,7 +323,7 @@ def test_responses_are_in_the_folder_that_is_named(tmp_path: Path, served_pages:
     assert marked_files(tmp_path / "responses")
     rmtree(tmp_path / "responses")
     with Archive.open(tmp_path / "desk") as archive:
-        archive.delete([id for (id,) in archive._connection.execute("SELECT id FROM questions")])
+        archive.delete([id for (id,) in run_sql(archive, "SELECT id FROM questions")])
         overwrite_deleted(archive)
     assert marked_files(tmp_path) == []
 

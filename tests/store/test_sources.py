@@ -14,6 +14,7 @@ from askalike.store.contents import ArchiveSummary
 from askalike.store.editing import put_records
 from askalike.store.import_pass import ArchiveSink
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
+from database import run_sql
 
 HEADER = "id,question,answer,duplicate_of\n"
 BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"
@@ -211,11 +212,9 @@ def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
         write(folder / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n7\t1\t1\n1\t7\t1\n")
         import_archive("beir", [folder], tmp_path / "mix", language="en")
     with Archive.open(tmp_path / "mix") as archive:
-        rows = archive._connection.execute("SELECT query_id, document_id FROM judgements").fetchall()
+        rows = run_sql(archive, "SELECT query_id, document_id FROM judgements")
         assert sorted(rows) == [("1", "7"), ("7", "1"), ("two/1", "two/7"), ("two/7", "two/1")]
-        queries = archive._connection.execute(
-            "SELECT x.id FROM queries x JOIN questions q USING (id, title)"
-        ).fetchall()
+        queries = run_sql(archive, "SELECT x.id FROM queries x JOIN questions q USING (id, title)")
         assert sorted(queries) == [("1",), ("two/1",)]
 
 

@@ -162,7 +162,7 @@ def test_acknowledged_writes_survive_kill_9(tmp_path):
         total += len(os.read(reader, 1 << 20))
         os.close(reader)
         with Archive.open(path) as archive:
-            assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            archive.require_intact(thorough=True)
             held = len(archive.view())
             assert len(archive.view("answers")) == held == len(archive.view().filtered_docids(Filter(("t",))))
             assert total <= held <= total + 1

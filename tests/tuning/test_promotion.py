@@ -16,6 +16,7 @@ from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.tuning import promotion
 from askalike.tuning.promotion import promote
 from commands import askalike
+from database import run_sql
 
 WORDS = "lm_jelinek_mercer"
 TITLES = {"fields": "title"}
@@ -68,14 +69,14 @@ def test_worse_ranker_is_refused_with_a_reason(archive):
 
 
 def test_too_few_queries(archive):
-    archive._connection.execute("DELETE FROM links WHERE source > 'b2'")
+    run_sql(archive, "DELETE FROM links WHERE source > 'b2'")
     result = promote(archive, WORDS)
     assert not result.promoted
     assert "held-out queries are too few to decide" in result.reason
 
 
 def test_feedback_counts_where_it_is_held_out(archive):
-    archive._connection.execute("DELETE FROM links")
+    run_sql(archive, "DELETE FROM links")
     for n in range(60):
         insert_feedback(archive, LoggedQuery(f"What about topic{n}?", "", [f"a{n}"], WORDS), "accept", f"a{n}")
     result = promote(archive, WORDS)

@@ -7,6 +7,7 @@ from serving import Service
 
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive
+from database import run_sql
 from waiting import wait_for
 
 ASK = "/a/riverside"
@@ -15,7 +16,7 @@ MAX_FIRST_LOAD_BYTES = 35_000
 
 def read_feedback(service):
     with Archive.open(service.archive_path) as archive:
-        return archive._connection.execute("SELECT title, shown_ids, chosen_id, verdict FROM feedback").fetchall()
+        return run_sql(archive, "SELECT title, shown_ids, chosen_id, verdict FROM feedback")
 
 
 def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:

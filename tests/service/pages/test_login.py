@@ -12,6 +12,7 @@ from serving import Response, Service, create_key
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive, keys
 from askalike.store.query_log import LoggedQuery, insert_feedback
+from database import run_sql
 from waiting import PATIENCE_S
 
 ASK, QUEUE, GAPS = "/a/riverside", "/a/riverside/queue", "/a/riverside/gaps"
@@ -97,7 +98,7 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert user.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in user.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
-        assert session not in str(opened._connection.execute("SELECT hex(hash), key_id FROM sessions").fetchall())
+        assert session not in str(run_sql(opened, "SELECT hex(hash), key_id FROM sessions"))
     closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
     assert session not in "".join(closed.lines)
 
@@ -202,9 +203,9 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
         assert user.post(address, token="").status == 403
     with Archive.open(service.archive_path) as archive:
         sql = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
-        assert archive._connection.execute(sql).fetchone() == (0,)
+        assert run_sql(archive, sql)[0] == (0,)
         assert user.post(path, headers={"origin": service.url.geturl()}, **fields).status == 303
-        assert archive._connection.execute(sql).fetchone() == (1,)
+        assert run_sql(archive, sql)[0] == (1,)
 
 
 def test_missing_page_says_so_once(service) -> None:

@@ -9,6 +9,7 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, list_proposals, undo_decision
 from askalike.store.drafts import accept_draft, list_drafts
 from askalike.store.editing import get_links
+from database import run_sql
 from waiting import wait_for
 
 QUEUE, GAPS, DRAFTS = "/a/riverside/queue", "/a/riverside/gaps", "/a/riverside/drafts"
@@ -33,7 +34,7 @@ def open_archive(service: Service) -> Archive:
 
 def read_states(service: Service) -> list[str]:
     with open_archive(service) as archive:
-        return [state for (state,) in archive._connection.execute("SELECT state FROM proposals ORDER BY number")]
+        return [state for (state,) in run_sql(archive, "SELECT state FROM proposals ORDER BY number")]
 
 
 def test_the_queue_by_keyboard(visit, service) -> None:
