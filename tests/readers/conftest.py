@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Imported, Importing, Refusing
+from imported import Imported, Importing, PageSite, Refusing
 
 from askalike.core.errors import AskalikeError, InputError
 from askalike.readers import import_archive
@@ -41,3 +41,10 @@ def expect_refusal(tmp_path: Path) -> Refusing:
         assert not (tmp_path / "refused").exists()
 
     return run
+
+
+@pytest.fixture
+def site() -> Iterator[PageSite]:
+    """A site of pages, on this machine."""
+    with PageSite() as site:
+        yield site

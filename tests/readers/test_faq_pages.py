@@ -1,12 +1,11 @@
 """Pages with structured data (schema.org's FAQPage, QAPage, Question), saved, and from a site with a sitemap."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import HttpSite, Importing, Refusing
+from imported import Importing, PageSite, Refusing
 
 PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
 
@@ -138,29 +137,7 @@ def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path, p
     assert "Why?" in {q.title for q in imported("faq_pages", saved).questions.values()}
 
 
-class Site(HttpSite):
-    """A site with a sitemap of sitemaps."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pages: dict[str, str] = {}
-        self.encoding = "utf-8"
-
-    def respond(self, path: str) -> tuple[int, bytes, str]:
-        return 200 if path in self.pages else 404, self.pages.get(path, "").encode(self.encoding), ""
-
-    def sitemap(self, path: str, *entries: tuple[str, str], kind: str = "url") -> None:
-        inside = "".join(f"<{kind}><loc>{loc}</loc><lastmod>{date}</lastmod></{kind}>" for loc, date in entries)
-        self.pages[path] = f'<?xml version="1.0"?><x xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inside}</x>'
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
-
-
-def test_sitemap_is_followed_and_changed_pages_requested(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_sitemap_is_followed_and_changed_pages_requested(imported: Importing, site: PageSite, tmp_path: Path) -> None:
     site.sitemap("/sitemap.xml", (f"{site.address}/help.xml", "2026-01-01"), kind="sitemap")
     entries = [
         ("/help/a", "2026-01-01"),
@@ -183,7 +160,7 @@ def test_sitemap_is_followed_and_changed_pages_requested(imported: Importing, si
     assert [path for path in site.requests if not path.endswith(".xml")] == ["/help/b"]
 
 
-def test_page_is_read_in_its_declared_encoding(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_page_is_read_in_its_declared_encoding(imported: Importing, site: PageSite, tmp_path: Path) -> None:
     site.encoding = "iso-8859-1"
     site.sitemap("/sitemap.xml", (f"{site.address}/aide", "2026-01-01"))
     text = json.dumps(faq(question("Où se garer ?")), ensure_ascii=False)
@@ -193,7 +170,9 @@ def test_page_is_read_in_its_declared_encoding(imported: Importing, site: Site, 
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
-def test_what_is_no_sitemap_is_one_clear_error(site: Site, expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
+def test_what_is_no_sitemap_is_one_clear_error(
+    site: PageSite, expect_refusal: Refusing, tmp_path: Path, text: str
+) -> None:
     site.pages["/sitemap.xml"] = text
     address = Path(f"{site.address}/sitemap.xml")
     expect_refusal("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")

@@ -4,11 +4,11 @@ import bz2
 import gzip
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from imported import HttpSite, Importing, Refusing
+from imported import Importing, PageSite, Refusing
 
 from askalike.core import packed
 from askalike.core.errors import InputError
@@ -81,27 +81,6 @@ def test_cut_or_oversized_gzip_is_no_content() -> None:
         packed.unpack_gzip(gzip.compress(b"a" * (2 << 20)), 1 << 20)
 
 
-class Site(HttpSite):
-    """A site of pages and sitemaps."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pages: dict[str, bytes] = {}
-
-    def respond(self, path: str) -> tuple[int, bytes, str]:
-        return 200 if path in self.pages else 404, self.pages.get(path, b""), ""
-
-    def sitemap(self, *paths: str) -> None:
-        entries = (f"<url><loc>{self.address}{path}</loc><lastmod>2026-01-01</lastmod></url>" for path in paths)
-        self.pages["/sitemap.xml"] = f"<urlset>{''.join(entries)}</urlset>".encode()
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -112,7 +91,7 @@ def site() -> Iterator[Site]:
     ],
 )
 def test_a_sitemap_has_limits(
-    site: Site, expect_refusal: Refusing, tmp_path: Path, content: bytes, message: str
+    site: PageSite, expect_refusal: Refusing, tmp_path: Path, content: bytes, message: str
 ) -> None:
     site.pages["/sitemap.xml"] = gzip.compress(content, 1)
     expect_refusal(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
@@ -124,17 +103,17 @@ def test_sitemap_entries_are_forgotten_once_read() -> None:
 
 
 def test_a_site_has_a_limit_of_addresses(
-    site: Site, imported: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: PageSite, imported: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faq_pages, "MAX_ADDRESSES", 2)
-    site.sitemap(*(f"/{n}" for n in range(5)))
+    site.sitemap("/sitemap.xml", *((f"{site.address}/{n}", "2026-01-01") for n in range(5)))
     site.pages |= {f"/{n}": faq_page(f"How {n}?").encode() for n in range(5)}
     done = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
     assert (len(done.questions), done.summary.notes["addresses after the first 2 left out"]) == (2, 3)
 
 
-def test_page_of_a_site_has_8_mb(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
-    site.sitemap("/a")
+def test_page_of_a_site_has_8_mb(site: PageSite, expect_refusal: Refusing, tmp_path: Path) -> None:
+    site.sitemap("/sitemap.xml", (f"{site.address}/a", "2026-01-01"))
     site.pages["/a"] = faq_page("How?").encode() + b" " * (9 << 20)
     address = Path(f"{site.address}/sitemap.xml")
     expect_refusal("/a: its answer is over 8 MB", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
