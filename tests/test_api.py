@@ -53,13 +53,6 @@ def test_repeated_texts_are_separate_documents():
         assert not retriever.search("zebra")
 
 
-def test_many_queries_are_answered_as_one_by_one():
-    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
-        queries = ["order", "password", "zebra"]
-        together = [result.hits for result in retriever.search_many(queries, k=2)]
-        assert together == [retriever.search(query, k=2).hits for query in queries]
-
-
 def test_one_string_is_not_taken_letter_by_letter(tmp_path):
     (tmp_path / "faq.csv").write_text("id,question\n1,Why is it late?\n2,Where is it?\n12,Who has it?\n")
     assert askalike.import_archive("table", str(tmp_path / "faq.csv"), tmp_path / "faq").questions == 3

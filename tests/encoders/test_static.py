@@ -115,15 +115,6 @@ def test_words_and_pairs_keep_order_with_unknown_rows():
     assert features(["RED"])[0].tolist() == features(["red?"])[0].tolist()
 
 
-def test_the_words_add_up_to_the_text(static):
-    text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
-    whole = static.encode_queries([Question("q", text)]).parts[0].values[0]
-    words = static.words([text])
-    np.testing.assert_allclose(words.vectors.sum(axis=0), whole, rtol=1e-4, atol=1e-5)
-    assert [words.known[number] for number in words.tokens.numbers] == text.split()
-    assert words.tokens.ends.tolist() == [0, len(words.vectors)]
-
-
 def test_word_adds_the_same_whatever_else_is_read(static):
     texts = ["boil an egg", "", "egg, " * 3 + "x" * 200]
     found = static.words(texts)

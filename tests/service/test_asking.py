@@ -89,13 +89,6 @@ def test_rejected_draft_leaves_all_files_while_served(serve, archive) -> None:
     assert not any(b"SECRETBOAT" in file.read_bytes() for file in files)
 
 
-def test_gaps_by_probability_uncalibrated(service: Service) -> None:
-    for method, path in (("GET", "gaps"), ("POST", "gaps/x/ignore"), ("POST", "gaps/x/restore")):
-        refused = service.send(method, f"{V1}/{path}?min_probability=0.5")
-        assert (refused.status, "riverside: " in refused.json["detail"]) == (422, True), refused.json
-        assert "not calibrated, so there are no probabilities; run: askalike calibrate" in refused.json["detail"]
-
-
 def test_metrics_are_summed_over_workers(serve, archive) -> None:
     served = serve(archive, options=("--workers", "2"))
     for _ in range(20):

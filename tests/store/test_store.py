@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
@@ -101,26 +101,6 @@ def test_changes_lead_from_any_state_to_current(early, late, before):
             assert {n: x for n, x in state.items() if n not in gone} | changed == dict(rows())
             assert view.count_changed(since) == len(changed)
             assert not changed.keys() & gone
-
-
-@examples(60)
-@given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
-def test_a_filter_selects_by_tags_and_dates(records, tags, after, before):
-    if after and before and after >= before:
-        with pytest.raises(SettingsError, match="must be earlier than"):
-            Filter(tuple(tags), after, before)
-        return
-    with new_archive() as archive:
-        archive.upsert(records)
-        view, where = archive.view(), Filter(tuple(tags), after, before)
-        expected = [
-            n
-            for n, q in view.questions()
-            if tags <= set(q.tags)
-            and (after is None or (q.created_at or "") >= after)
-            and (before is None or (q.created_at is not None and q.created_at < before))
-        ]
-        assert view.filtered_docids(where).tolist() == expected
 
 
 def test_docids_are_never_reused(archive):

@@ -126,18 +126,6 @@ def test_the_command_prints_them(path):
 
 def test_the_command_gives_json(path):
     found = json.loads(askalike("answer", path, "boil an egg", "--json", "--ranker", RANKER).stdout)
-    expected = {
-        "text",
-        "generated",
-        "grounded",
-        "abstained",
-        "removed_sentences",
-        "sources",
-        "ranker",
-        "model",
-        "took_ms",
-    }
-    assert set(found) == expected
     assert found["generated"] is False
     assert found["sources"][0]["license"] == "CC BY-SA 4.0"
     assert found["sources"][0]["question"] == {"id": "egg", "title": "How long do I boil an egg?"}
