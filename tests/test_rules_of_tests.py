@@ -5,6 +5,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path for folder in ("tests", "packages/*/tests") for path in ROOT.glob(f"{folder}/**/*.py"))
 
@@ -15,19 +17,9 @@ ASSERTING = re.compile(r"(assert|check|expect|wait_for|warns|raises|fail)(_|$)")
 """Calls that fail by themselves."""
 
 FILLED = {
-    "enumerate",
-    "items",
-    "keys",
-    "map",
-    "permutations",
-    "product",
-    "range",
-    "reversed",
-    "sorted",
-    "values",
-    "zip",
-}
-"""What loops over all of its arguments, which have an item each."""
+    "enumerate", "items", "keys", "map", "permutations", "product", "range", "reversed", "sorted", "values", "zip",
+}  # fmt: skip
+"""What has items if all that it loops over has some. A range has some, as far as the text of a test says."""
 
 
 def find_tests(file: Path) -> Iterator[ast.FunctionDef]:
@@ -47,8 +39,25 @@ def test_names_are_short():
     assert [name for name in names if name.count("_") > MAX_WORDS] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("for one in found: assert one", False),
+        ("for one in (1, 2): assert one", True),
+        ("values = [1]\nfor one in values: assert one", True),
+        ("for one, other in zip(found, TEXTS, strict=True): assert one", True),
+        ("for one in TEXTS:\n for other in found: assert one", False),
+        ("while found: assert found", False),
+        ("with raises(ValueError): search()", True),
+        ("search()", False),
+    ],
+)
+def test_a_loop_over_nothing_asserts_nothing(text, expected):
+    assert asserts(ast.parse(text).body) == expected
+
+
 def asserts(body: Sequence[ast.stmt], filled: Collection[str] = ("seeds",)) -> bool:
-    """Whether statements assert something in any case. `filled` are names of what has an item."""
+    """Whether statements assert something, whatever there is to loop over. `filled` are names of what has an item."""
     for statement in body:
         match statement:
             case ast.For():
@@ -100,11 +109,11 @@ def has_items(node: ast.expr, filled: Collection[str]) -> bool:
 
 
 def loops_over_items(call: ast.Call, filled: Collection[str]) -> bool:
-    if isinstance(call.func, ast.Attribute) and not call.args:
-        return called(call) in FILLED and has_items(call.func.value, filled)
-    looped_over = call.args[1:] if called(call) == "map" else call.args
-    if any(keyword.arg == "strict" for keyword in call.keywords):
-        return any(has_items(argument, filled) for argument in looped_over)
-    return called(call) in {*FILLED, *filled} and (
-        called(call) in ("range", *filled) or all(has_items(argument, filled) for argument in looped_over)
-    )
+    name = called(call)
+    if name in ("range", *filled):
+        return True
+    looped_over = call.args[1:] if name == "map" else call.args
+    if not looped_over and isinstance(call.func, ast.Attribute):
+        looped_over = [call.func.value]  # such as of `texts.items()`
+    one_is_enough = any(keyword.arg == "strict" for keyword in call.keywords)
+    return name in FILLED and (any if one_is_enough else all)(has_items(each, filled) for each in looped_over)
