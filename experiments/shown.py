@@ -24,7 +24,7 @@ K, SAMPLE, SEED = 5, 400, 0
 
 
 class Asked(NamedTuple):
-    """A text, and the ids of the questions that it should find; none for one that has nothing to do with the archive."""
+    """A text, and the ids of the questions that it should find; none if it has nothing to do with the archive."""
 
     text: str
     relevant: frozenset[str] = frozenset()

@@ -3,9 +3,8 @@
 An absolute score alone says little: with an encoder, short texts and all texts in some languages are similar to many
 others, and in a large archive something resembles everything. So it is compared with the level that everyday questions,
 which have nothing to do with the archive, reach here: the margin is (score − level) / (1 − level), 1 for the same text.
-Two limits on it serve all archives and languages; `experiments/shown.py` shows what they do with each archive left out.
-1,000 everyday questions come with askalike, in five languages (`off_topic.tsv`, written for this, CC0). A grade is not a
-probability.
+Two limits on it serve all archives and languages (`experiments/shown.py`). 1,000 everyday questions come with askalike,
+in five languages (`off_topic.tsv`, written for this, CC0). A grade is not a probability.
 """
 
 import hashlib
@@ -154,8 +153,8 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
 
     In other languages the highest of the limits counts.
     """
-    view, rows = searcher.view, _packaged_rows()
-    spoken = {view.language, *view.languages} & {row.language for row in rows}
+    view, rows = searcher.view, everyday_questions()
+    spoken = {row.language for row in rows} & {view.language, *view.languages}
     own = _first_scores(_search_first(searcher, _sample_questions(view)))
     limits = {}
     for code in sorted(spoken) or dict.fromkeys(row.language for row in rows):
@@ -207,8 +206,8 @@ def is_keyword_query(query: str, title: str, language: str | None) -> bool:
 
 
 @cache
-def _packaged_rows() -> Sequence[EverydayQuestion]:
-    """Return the packaged questions."""
+def everyday_questions() -> Sequence[EverydayQuestion]:
+    """Return the packaged questions, all languages."""
     text = files("askalike.calibration").joinpath(QUESTIONS_FILE).read_text(encoding="utf-8")
     return [EverydayQuestion(*row.split("\t")) for row in text.splitlines()]
 

@@ -1,8 +1,8 @@
 """Greetings, thanks and signatures around a question, which say nothing about it.
 
-Their words are in `courtesies.tsv`, in eight languages: greetings, words that begin thanks or wishes at the end, and
-all words of which such sentences consist. People write *hi* and *thanks* in every language, so that those of English
-always count.
+Their words are in `courtesies.tsv`, in eight languages: greetings, what begins thanks or wishes, pleas and excuses, and
+the other words of such sentences. People write *hi* and *thanks* in every language, so that those of English always
+count.
 """
 
 import re
@@ -16,7 +16,7 @@ from askalike.text.passages import split_sentences
 
 MAX_NAME_WORDS = 3
 """Maximum number of words of a name, after a greeting or at the end."""
-Kind = Literal["greeting", "closing", "word"]
+Kind = Literal["greeting", "closing", "plea", "word"]
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|\s+[-–—]+\s+")
 _SMILEY = re.compile(r"(?:^|(?<=\s))(?:[:;]-?[)(DP]+|\^\^|<3)(?=\s|$)")
 _CHAT_WORD = re.compile(r"[\s,;]+(?:thx|thanx|tnx|ty|tia|pls|plz|спс)[\s!.]*$", re.IGNORECASE)
@@ -31,11 +31,11 @@ def split_request(text: str, language: str | None) -> Sequence[str]:
 
     language: of the text; None if it is unknown.
     """
-    sentences = [_SUBJECT.sub("", sentence) for sentence in split_sentences(text)]
+    sentences = [_SUBJECT.sub("", sentence) for sentence in split_sentences(_SMILEY.sub("\n", text))]
     kept: list[str] = []
     follows_closing = False
     for sentence in sentences:
-        rest = _trim(sentence, language)
+        rest = "" if len(sentences) > 1 and _is_small_talk(sentence, language) else _trim(sentence, language)
         if rest and not (follows_closing and kept and _is_name(rest)):
             kept.append(rest)
         follows_closing = not rest and bool(_beginning("closing", language).match(sentence))
@@ -44,7 +44,7 @@ def split_request(text: str, language: str | None) -> Sequence[str]:
 
 def _trim(sentence: str, language: str | None) -> str:
     """Return a sentence without the courtesies at both ends, "" if it is one."""
-    plain = _CHAT_WORD.sub("", _DRAWN_OUT.sub(r"\1", _SMILEY.sub("", sentence))).strip()
+    plain = _CHAT_WORD.sub("", _DRAWN_OUT.sub(r"\1", sentence)).strip()
     plain = _greeting(language).sub("", plain).strip()
     clauses = _CLAUSE_END.split(plain)
     first, end = 0, len(clauses)
@@ -56,19 +56,28 @@ def _trim(sentence: str, language: str | None) -> str:
 
 
 def _is_courtesy(clause: str, language: str | None) -> bool:
-    """Return whether a clause gives thanks or wishes, or has no other words than courtesies have."""
+    """Return whether a clause gives thanks or wishes, or pleads, with no other words than courtesies have."""
     if "?" not in clause and _beginning("closing", language).match(clause):
         return True
-    return not set(content_analyzer().analyze(clause, language)) - _courtesy_terms(language)
+    pleas = _terms(("plea",), language)
+    return _is_small_talk(clause, language) and any(
+        term in pleas for term in content_analyzer().analyze(clause, language)
+    )
+
+
+def _is_small_talk(sentence: str, language: str | None) -> bool:
+    """Return whether a sentence has no other words than courtesies have."""
+    known = _terms(("greeting", "closing", "plea", "word"), language)
+    return known.issuperset(content_analyzer().analyze(sentence, language))
 
 
 def _is_name(clause: str) -> bool:
     return len(clause.split()) <= MAX_NAME_WORDS and "?" not in clause
 
 
-@lru_cache(16)
-def _courtesy_terms(language: str | None) -> frozenset[str]:
-    phrases = " ".join(phrase for kind in ("greeting", "closing", "word") for phrase in _phrases(kind, language))
+@lru_cache(32)
+def _terms(kinds: tuple[Kind, ...], language: str | None) -> frozenset[str]:
+    phrases = " ".join(phrase for kind in kinds for phrase in _phrases(kind, language))
     return frozenset(content_analyzer().analyze(phrases, language))
 
 
@@ -91,7 +100,7 @@ def _alternatives(kind: Kind, language: str | None) -> str:
     return "|".join(map(re.escape, sorted(_phrases(kind, language), key=len, reverse=True)))
 
 
-def _phrases(kind: str, language: str | None) -> list[str]:
+def _phrases(kind: Kind, language: str | None) -> list[str]:
     """Return the phrases of a language and of English; of all languages if it is unknown."""
     read = _read()
     known = {code for code, own_kind in read if language in (None, code) or code == "en"}
@@ -100,7 +109,7 @@ def _phrases(kind: str, language: str | None) -> list[str]:
 
 @cache
 def _read() -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return (language, kind) → its phrases; those of the kind `word` are single words."""
+    """Return (language, kind) → its phrases; pleas and words are single words."""
     text = files("askalike.text").joinpath("courtesies.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines())
-    return {(code, kind): phrases.split(" " if kind == "word" else "|") for code, kind, phrases in rows}
+    return {(code, kind): phrases.split(" " if kind in ("plea", "word") else "|") for code, kind, phrases in rows}

@@ -6,6 +6,7 @@ import pytest
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, Question
+from askalike.search.answering.replies import nearest_reply
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from commands import askalike
@@ -41,8 +42,10 @@ def path(tmp_path):
 def test_best_answer_of_each_question_with_origin(path):
     with LocalEngine.open(path, RANKER) as desk:
         reply = desk.answer("boil an egg")
+        everything = nearest_reply(desk.archive.view(), desk.search("boil an egg", 15), 3, any_grade=True)
     assert (reply.text, reply.generated, reply.abstained) == ("Seven minutes.", False, False)
-    first, second = reply.sources
+    [first] = reply.sources
+    [_, second] = everything.sources
     assert (first.answer.id, first.question.id) == ("egg2", "egg")  # accepted, though another has more votes
     assert (first.author, first.license, first.url) == ("Ada", "CC BY-SA 4.0", "https://example.org/2")
     assert second.answer.id == "eggs2"  # of most votes; rice has none that is usable; salt's is the same
@@ -97,7 +100,7 @@ def test_ten_thousand_words_are_an_answer(path):
     with Archive.open(path) as archive:
         archive.upsert([Question("long", "What is a xylophone?"), Answer("all", "long", "word " * 10_000)])
     with LocalEngine.open(path, RANKER) as desk:
-        assert len((desk.answer("xylophone").text or "").split()) == 10_000
+        assert len((desk.answer("what is a xylophone").text or "").split()) == 10_000
 
 
 def test_in_russian(tmp_path):
