@@ -90,8 +90,8 @@ class SimilarQuestionOutput(BaseModel):
 
     `probability`: that it asks the same; null if the archive is not calibrated. `similarity` is then the similarity,
     from 0 to 1. `matched_words`: the words of the question that were found in it. `fields`: the contribution of each of
-    its fields to the score, text being title and body. `passage`: what matched. `states`: open, answered, closed, locked
-    or outdated. `solution`: the release or date of the solution.
+    its fields to the score, text being title and body. `passage`: what matched. `states`: open, answered, closed,
+    locked or outdated. `solution`: the release or date of the solution.
     """
 
     id: str

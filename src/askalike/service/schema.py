@@ -260,7 +260,8 @@ class SimilarQuestion:
             question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
             hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
             hit.grade, hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None,
-            hit.duplicate_of, hit.similarity, found_words(hit), main_words(hit) if explain else None, contributions, fields,
+            hit.duplicate_of, hit.similarity, found_words(hit), main_words(hit) if explain else None,
+            contributions, fields,
         )  # fmt: skip
 
 

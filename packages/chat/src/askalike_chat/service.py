@@ -48,7 +48,7 @@ class Kept(Model):
 
 
 class Limits(Model):
-    """Conditions on hits. min_probability, min_similarity: instead of the grade `same`. without: states of questions."""
+    """Conditions on hits. min_probability, min_similarity: instead of grade `same`. without: states of questions."""
 
     min_probability: float | None = None
     min_similarity: float | None = None
