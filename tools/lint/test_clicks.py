@@ -12,7 +12,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+\.md)(?:#[^)]*)?\)")
 MAX_CLICKS = {
     "first-archive.md": (1, 1),
     "formats.md": (1, 1),
-    "gallery.md": (1, 1),
+    "pages.md": (1, 1),
     "calibration.md": (1, 1),
     "tune.md": (1, 1),
     "operating.md": (1, 1),
