@@ -26,7 +26,7 @@ from askalike.text.words import title_key
 TITLE_FACTOR = 0.1
 """Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
 
-Measured on duplicates among whole questions of cs.stackexchange.com (n = 210); see commit 28e71d17.
+Measured on duplicates among whole questions of cs.stackexchange.com (n = 210).
 """
 ANSWER_WEIGHT = 0.5
 """Weight of accepted answers beside title and text; measured on an FAQ (n = 664), see commit f7867fc0."""
