@@ -21,7 +21,7 @@ def read_anchors(page: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_a_file_and_its_heading(page: Path) -> None:
+def test_links_lead_to_headings(page: Path) -> None:
     broken = []
     for path, anchor in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
         target = (page.parent / path).resolve() if path else page
@@ -32,5 +32,5 @@ def test_links_lead_to_a_file_and_its_heading(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_headings_of_a_page_differ(page: Path) -> None:
+def test_headings_differ(page: Path) -> None:
     assert [anchor for anchor, count in read_anchors(page).items() if count > 1] == []

@@ -13,7 +13,7 @@ FILE = re.compile(r"`([\w./-]+/[\w.-]*\.(?:py|js|sql|toml)|[\w/]+/)`")
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_files_that_a_page_names_are_there(name: str) -> None:
+def test_page_names_existing_files(name: str) -> None:
     named = FILE.findall((ROOT / "docs" / name).read_text(encoding="utf-8"))
     packages = ROOT / "packages"
     folders = (SOURCE, SOURCE.parent, ROOT, *packages.glob("*/src"))

@@ -30,7 +30,7 @@ def test_a_page_that_differs_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
-def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path: Path) -> None:
+def test_report_says_its_origin_and_holds_no_text(path: Path) -> None:
     report = json.loads(path.read_text(encoding="utf-8"))
     rows = report if isinstance(report, list) else [report]
     of_benchmark = path.stem in BENCHMARKS
@@ -41,7 +41,7 @@ def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path
     assert not re.search(r'"(differing|samples|findings)"', path.read_text(encoding="utf-8"))
 
 
-def test_each_negative_result_says_where_it_comes_from() -> None:
+def test_negative_result_names_its_source() -> None:
     """The last line of each idea: what it was measured on; the command or script; the commits."""
     ideas = re.findall(r"^\*\*.+?(?=^\*\*|^## |\Z)", NEGATIVE, flags=re.DOTALL | re.MULTILINE)
     source = re.compile(r"\n\*Measured: [^*]+; [^*]+; [0-9a-f]{8}(, [0-9a-f]{8})*\.\*\s*\Z")
@@ -49,13 +49,13 @@ def test_each_negative_result_says_where_it_comes_from() -> None:
     assert [idea.partition(".")[0] for idea in ideas if not source.search(idea)] == []
 
 
-def test_files_that_the_negative_results_name_are_there() -> None:
+def test_negative_results_name_existing_files() -> None:
     named = re.findall(r"`((?:experiments|benchmarks)/[\w/.-]+)`", NEGATIVE)
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_papers_has_tables_of_measurements_from_reports_alone() -> None:
+def test_papers_tables_are_from_reports() -> None:
     """Other tables are of the papers' claims, of differences and of pairs."""
     typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", PAPERS, flags=re.DOTALL)
     assert PAPERS.count("<!-- table: ") > 5
