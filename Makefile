@@ -41,12 +41,11 @@ fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes
 	TEST_LONG=1 FUZZ_S=$(FUZZ_S) $(PYTEST) -m hypothesis $(TESTS) # with other examples than in test-long
 	FUZZ_S=$(FUZZ_S) $(PYTEST) -rP --show-capture=stdout -m fuzz $(TESTS) # tells how many cases each test has tried
 
-lint: .venv/.test .venv/.lint ## check style, types and prose; lint-learning checks the types of packages/learning
+lint: .venv/.test .venv/.lint ## check style and types, print advice on prose; lint-learning checks the types of packages/learning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/python -m pytest tools/lint
-	@$(BIN)/python tools/lint/long_files.py
+	@$(BIN)/python tools/advise.py
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
 	$(BIN)/python -m pytest -n 2 tests/docs

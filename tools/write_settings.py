@@ -41,8 +41,11 @@ RECORDS = {("encoder", "lookup")}
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 """Headings that are no kind's name with an s."""
 OTHERS = {
-    "Distillation": ("askalike.learning.distil", "Settings of `askalike distil`."),
-    "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
+    "The command distil": ("askalike.learning.distil", "Settings of `askalike distil`."),
+    "The command serve": (
+        "askalike.service.settings",
+        "`askalike serve --set KEY=VALUE`. See [The service](service.md).",
+    ),
 }
 
 

@@ -126,7 +126,7 @@ def test_originals_replace_duplicates_and_states_are_left_out(address, tmp_path)
         hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
         assert (hits[0].id, hits[0].matched_duplicate.id, hits[0].states) == ("o", "d", ("answered",))
         assert {hit.id for hit in hits} == {"o", "c", "u"}
-        through_its_duplicate = set() if address else {"o"}  # see docs/states.md
+        through_its_duplicate = set() if address else {"o"}  # see docs/operator.md, "Exclude questions by state"
         for without, left in ((("closed",), {"o", "u"}), (("closed", "unanswered"), through_its_duplicate)):
             found = engine.search("my secret word", 5, min_similarity=0, filter=Filter(without=without))
             assert {hit.id for hit in found} == left

@@ -455,6 +455,6 @@ def test_the_actions_are_yaml_that_names_existing_files(file: str) -> None:
 
 
 def test_the_inputs_are_those_that_the_page_lists() -> None:
-    page = (ROOT / "docs" / "github.md").read_text().partition("## ")[0]
+    page = (ROOT / "docs" / "drop-in.md").read_text().partition("## GitHub issues")[2].partition("### ")[0]
     inputs = yaml.safe_load((ACTION / "action.yml").read_text())["inputs"]
     assert set(inputs) == set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))

@@ -155,7 +155,7 @@ def test_it_is_silent_where_the_ranker_is(site_page, archive_path: Path) -> None
 
 
 def test_it_finds_what_the_ranker_finds(site_page, archive_path: Path) -> None:
-    """Of whole and of half-typed titles; 'the same first hit' is measured on real archives in experiments/LOG.md."""
+    """Of whole and of half-typed titles; benchmarks/agreement.py measures it on real archives."""
     with Archive.open(archive_path) as archive:
         view, ranker = archive.view(), build(archive=archive)
         searcher = rankers.open_current(ranker, view)

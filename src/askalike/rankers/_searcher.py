@@ -26,10 +26,10 @@ from askalike.text.words import title_key
 TITLE_FACTOR = 0.1
 """Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
 
-Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/log/2026-11.md.
+Measured on duplicates among whole questions of cs.stackexchange.com (n = 210).
 """
 ANSWER_WEIGHT = 0.5
-"""Weight of accepted answers beside title and text; measured on an FAQ, see experiments/log/2026-11.md."""
+"""Weight of accepted answers beside title and text; measured on an FAQ (n = 664), see commit f7867fc0."""
 CODE_SHARE = 1 / 3
 """Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
 _FORMULA = re.compile(r"\$[^$]*\$?")

@@ -44,7 +44,7 @@ LEXICAL_EVIDENCE = 3
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
-Measured with packaged vectors on German, French, Spanish and Russian sets; see experiments/log/2026-11.md.
+Measured with packaged vectors on German, French, Spanish and Russian sets; see commit a4ffda11.
 """
 
 

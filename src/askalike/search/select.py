@@ -17,7 +17,7 @@ from askalike.text.words import fold_title
 ANSWERED_FIRST = 0.05
 """An open, answered question stands before a closed or unanswered one whose score is higher by at most this share.
 
-Measured: experiments/log/2026-11.md, 2026-11-26.
+The figures are in docs/operator.md, "Answered questions first".
 """
 
 

@@ -105,7 +105,7 @@ def _queries_from_unfinished_titles(archive: Archive, questions: Sequence[Questi
     yield from type_titles(Split(titles, {}), KEPT_TITLE_SHARE).queries.items()
 
 
-# Those that always agreed with labels come first; see experiments/log/2026-11.md.
+# Those that always agreed with labels come first (five archives with 6 to 1,249 queries; commit bf8d6fb0).
 SOURCES = (
     PseudoQuerySource("an answer's first words → its question", _queries_from_answers),
     PseudoQuerySource("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
