@@ -198,12 +198,6 @@ class LocalEngine:
         """Advice on a saved calibration that is not used; None if it is used or none was saved."""
         return self._calibrators["title"].advice
 
-    @property
-    def typical_threshold(self) -> float | None:
-        """The usual minimum absolute score of hits without a calibration; None if not yet known."""
-        rule = self._abstention.saved_rule
-        return rule.usual.related if rule else None
-
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
         return self._open().searcher

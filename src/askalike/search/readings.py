@@ -1,4 +1,4 @@
-"""The readings of a typed text: without its courtesies, as it is, and each sentence that may be what is asked.
+"""The readings of a typed text: the whole without its courtesies, and each sentence that may be what is asked.
 
 People write politely and at length. A sentence says alone what is asked, but may be vague without the others, as in
 "What can I do about it?": so a hit's score is that for the whole text, raised to the mean of this and of the score for
@@ -6,7 +6,7 @@ the sentence that it answers best, if that is more.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,9 +37,12 @@ def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     if not query.id.startswith(TYPED_QUERY_ID):
         return [query]
     sentences = split_request(query.title, language)
-    texts = dict.fromkeys((" ".join(sentences), collapse_spaces(query.title)))
+    whole = " ".join(sentences)
+    texts = [whole]
     if not query.body and len(sentences) > 1:
-        texts |= dict.fromkeys(_find_asking(sentences, language))
+        texts += [sentence for sentence in _find_asking(sentences, language) if sentence != whole]
+    if _count_terms(whole, language) < MIN_TERMS and (typed := collapse_spaces(query.title)) != whole:
+        texts.append(typed)  # what went may have been no courtesy
     return [replace(query, title=text.lower() if text.isupper() and " " in text else text) for text in texts]
 
 
@@ -84,9 +87,11 @@ def _combine(scored: Retrieved, several: Sequence[Sequence[int]]) -> Retrieved:
 
 def _find_asking(sentences: Sequence[str], language: str | None) -> Sequence[str]:
     """Return the sentences that are questions, or else those with most to say."""
-    terms: Mapping[str, int] = {
-        sentence: len(set(content_analyzer().analyze(sentence, language))) for sentence in sentences
-    }
+    terms = {sentence: _count_terms(sentence, language) for sentence in sentences}
     telling = [sentence for sentence, n in terms.items() if n >= MIN_TERMS]
     asking = [sentence for sentence in telling if sentence.endswith(QUESTION_MARKS)]
     return (asking or sorted(telling, key=terms.__getitem__, reverse=True))[:MAX_SENTENCES]
+
+
+def _count_terms(text: str, language: str | None) -> int:
+    return len(set(content_analyzer().analyze(text, language)))
