@@ -14,7 +14,7 @@ from askalike.core.types import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
-from askalike.tuning import successive_candidates
+from askalike.tuning import candidate_search
 from commands import run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")
@@ -60,7 +60,7 @@ def test_search_and_answer_off_topic(sites, query) -> None:
 
 def test_tune_with_few_labels(sites, monkeypatch) -> None:
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
     assert json.loads(out)["active"]["ranker"] == "hybrid"
