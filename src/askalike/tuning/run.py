@@ -31,7 +31,6 @@ from askalike.tuning.candidate_search import (
 )
 from askalike.tuning.candidates import DEFAULT_RANKER, PRETRAINED_RANKER, list_families
 from askalike.tuning.model_training import ModelTrainer, Teacher
-from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
@@ -142,7 +141,7 @@ def _activate(
     evaluator.keep_index(ranker)
     evaluator.keep_index(create(DEFAULT_RANKER, own_fixed, archive))
     evaluator.remove_indexes()
-    if get_served_ranker(archive) is None or not is_served(archive, ranker):
+    if get_served_ranker(archive) is None or not rankers.is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
     return ranker
