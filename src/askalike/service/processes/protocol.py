@@ -12,8 +12,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from askalike.service.callers import REQUEST_ID_HEADER
 from askalike.service.problems import MEDIA_TYPE, make_problem
+from askalike.service.request_state import REQUEST_ID_HEADER
 from askalike.service.telemetry import REQUESTS
 
 GRACE_S = 1.0

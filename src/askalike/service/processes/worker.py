@@ -19,7 +19,7 @@ from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
-from askalike.service.processes.heartbeat import Heartbeat
+from askalike.service.processes.child import Heartbeat
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from askalike.encoders import Role
-from askalike.service.callers import GuardedRoute, OnlyReadableArchive, ReadableArchive
+from askalike.service.authorization import GuardedRoute, OnlyReadableArchive, ReadableArchive
 from askalike.service.schema import MAX_BODY_LENGTH
 from askalike.service.served_archive import ArchiveEncoders, DimensionsError, ServedArchive
 
