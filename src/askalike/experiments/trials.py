@@ -64,19 +64,23 @@ class TrialMemory:
     def __init__(self, created_indexes: set[Path] | None = None) -> None:
         """created_indexes: a set to record indexes in, which several memories may share."""
         self.created_indexes = set() if created_indexes is None else created_indexes
-        self._values: dict[str, TrialValues] = {}
+        self._records: dict[str, Any] = {}
 
     def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
         """Return a trial's values on a part; None if it has not been tried there."""
-        return self._values.get(trial_key(trial, part))
+        return self._records.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
         """Save a trial's values on a part, and the time that they took."""
-        self._values[trial_key(trial, part)] = {measure: dict(query_values) for measure, query_values in values.items()}
+        named = {measure: dict(query_values) for measure, query_values in values.items()}
+        self._record(trial_key(trial, part), named, seconds)
 
     def record_index(self, index: Path) -> None:
         """Record the path of an index that a trial is about to make."""
         self.created_indexes.add(index)
+
+    def _record(self, name: str, value: Any, seconds: float) -> None:
+        self._records[name] = value
 
 
 def trial_key(trial: Trial, part: str) -> str:

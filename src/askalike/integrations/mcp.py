@@ -5,9 +5,7 @@ and API integrations" (2026).
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +32,7 @@ from askalike.core.values import is_loopback, safe_url
 from askalike.search.engine import LocalEngine
 from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields
-from askalike.service.processes.protocol import TimedHttpProtocol
+from askalike.service.processes.protocol import configure
 from askalike.service.rate_limit import RateLimiter, create_rates
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, View
@@ -300,9 +298,6 @@ def serve_http(
         host="127.0.0.1",
     )  # fmt: skip
     limits = ServiceSettings(archives=(archive,))
-    protocol = partial(
-        TimedHttpProtocol, receive_s=limits.receive_s, max_connections=limits.max_connections, half_open=Counter()
-    )
     with (
         Archive.open(archive) as keys,
         listen(host, port) as listener,
@@ -313,12 +308,4 @@ def serve_http(
         limiter = RateLimiter(create_rates(Path(folder) / "rates"), limits.requests_per_s, limits.burst)
         app = CallerMiddleware(app, None if keyless else keys, limiter)
         announce(f"{base_url(listener)}{ADDRESS_PATH}")
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            http=protocol,  # type: ignore[arg-type]
-        )
-        uvicorn.Server(config).run([listener])
+        uvicorn.Server(configure(app, limits, log_level="warning")).run([listener])
