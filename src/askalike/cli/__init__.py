@@ -30,7 +30,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Search": {
         "search": ("search", "Find the questions most similar to a text."),
-        "rank": ("ranking", "Rank the archive's questions for many queries, as a TREC run."),
+        "rank": ("search", "Rank the archive's questions for many queries, as a TREC run."),
         "answer": ("search", "Answer a question from the archive's stored answers."),
         "suggest-tags": ("moderation", "Suggest tags for a question, from those of the most similar questions."),
     },

@@ -240,14 +240,9 @@ class TracingMiddleware:
             method = scope["method"]
             REQUESTS(method if method in METHODS else "other", status).inc()
             REQUEST_SECONDS(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
-            path, took_ms = KEY_PATTERN.sub(KEY_PREFIX, scope["path"]), round(1000 * elapsed_s, 2)
-            line: dict[str, object] = {
-                "request_id": id,
-                "method": method,
-                "path": path,
-                "status": status,
-                "took_ms": took_ms,
-            }
+            path = KEY_PATTERN.sub(KEY_PREFIX, scope["path"])
+            took_ms = round(1000 * elapsed_s, 2)
+            fields = state.log_fields
             if self._log_texts:
-                line["query"] = KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1"))
-            log_event("request", **line, **state.log_fields)
+                fields = {"query": KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1")), **fields}
+            log_event("request", request_id=id, method=method, path=path, status=status, took_ms=took_ms, **fields)

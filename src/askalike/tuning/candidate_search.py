@@ -247,7 +247,8 @@ def _try(context: SearchContext, candidate: Candidate) -> Iterator[Outcome]:
     started = time.monotonic()
     entries: list[EvaluatedTrial] = []
     try:
-        entries.extend(_evaluate(context, candidate, context.is_over))
+        for entry in _evaluate(context, candidate, context.is_over):
+            entries.append(entry)  # one by one, as those before an error count
     except OutOfTimeError as error:
         tried = f"{len(entries)} of {len(candidate.trials)} settings were tried"
         yield Skipped(candidate.name, f"no time: {tried}, the next {error}")
