@@ -1,6 +1,6 @@
 """The search of tuning: tries and measures candidates, from the simplest to the most complex, while there is time.
 
-Each step is told what the steps before it have tried, and yields a result, or why there is none, for each candidate.
+Each step takes what the steps before it have tried, and yields a result, or why there is none, for each candidate.
 """
 
 import time
@@ -100,7 +100,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """What a search tries candidates on, and with."""
+    """The task of a search, and the means to try candidates."""
 
     task: TuningTask
     evaluator: TrialEvaluator

@@ -35,7 +35,7 @@ ACTIVE_NOW, UNTUNED, TUNED, WITH_VOTES = range(4)
 
 
 class Stage(NamedTuple):
-    """How simple a candidate is: stages are in the order of their fields, and of two as good the first is chosen.
+    """The place of a candidate, by its fields in their order: of two that are as good, the simpler is chosen.
 
     family: 0 for lexical rankers, then the place of the dense ranker's family. kind: of the candidates of a family.
     """
