@@ -116,6 +116,6 @@ def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeyp
     tried = [name for name in results if name.startswith("cross_encoder (")]
     assert tried
     for name in tried:
-        without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].trial
-        assert trial.settings["parts"] == [results[without].trial.ranker, "cross_encoder"]
+        without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].best.trial
+        assert trial.settings["parts"] == [results[without].best.trial.ranker, "cross_encoder"]
         assert (trial.ranker, trial.settings["cross_encoder.encoder"]) == ("cascade", str(folder))
