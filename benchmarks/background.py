@@ -20,9 +20,9 @@ from _titles import titles
 
 import askalike
 from askalike.search import interim
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.search.engine import LocalEngine
 from askalike.store.encoding_progress import read_encoding
-from askalike.tuning.adoption import adopt_encoder
 
 WORDS = "lm_jelinek_mercer"
 

@@ -13,9 +13,9 @@ from askalike.core import children
 from askalike.core.parallel import map_pieces, use_workers
 from askalike.core.types import Question
 from askalike.search import interim
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive
 from askalike.store.encoding_progress import read_encoding
-from askalike.tuning.adoption import adopt_encoder
 from commands import environment
 from needs import need
 from small_models import WORDS, write_encoder

@@ -8,8 +8,9 @@ from askalike.cli.output import format_settings
 from askalike.cli.tune import print_event
 from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial
-from askalike.tuning.candidates import Candidate
-from askalike.tuning.successive_candidates import CandidateResult
+from askalike.tuning.candidate_search import CandidateResult
+from askalike.tuning.candidates import Candidate, Stage
+from askalike.tuning.verdict import EvaluatedTrial
 from commands import askalike
 
 pytestmark = pytest.mark.usefixtures("without_figures")
@@ -74,8 +75,9 @@ def test_tune_shows_what_tells_candidates_apart(tmp_path, capsys):
     settings = {"parts": ["dfr", "static"], "weights": [0.2, 0.8]}
     for effect in ("l", "b"):
         trial = Trial("hybrid", {**settings, "dfr.after_effect": effect})
-        event = CandidateResult(Candidate("hybrid (dfr + static)", 4, (trial,)), trial, 0.5, 0.6, 100, 1.0)
-        print_event(tmp_path, "nDCG@10", event)
+        candidate = Candidate("hybrid (dfr + static)", Stage(family=1), (trial,))
+        entry = EvaluatedTrial(candidate, trial, {"q": 0.5}, {"q": 0.6})
+        print_event(tmp_path, "nDCG@10", CandidateResult([entry], entry, 1.0))
     for line, effect in zip(capsys.readouterr().out.splitlines(), ("l", "b"), strict=True):
         shown = f"--set parts=dfr,static --set weights=0.2,0.8 --set dfr.after_effect={effect}"
         assert line.split("  ")[-1] == shown

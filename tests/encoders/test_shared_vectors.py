@@ -93,7 +93,7 @@ def tune(archive, model):
     trial = Trial("pretrained", {"encoder": model})
     teacher = model_training.Teacher(trial, archive.view(), TuningState(archive.path, 1))
     labels = {"dev": load_split(archive, "duplicates")}
-    with TrialEvaluator(RankingTask(archive), labels, ["RR"], prepare=teacher.share_encoder) as evaluator:
+    with TrialEvaluator(RankingTask(archive), labels, ["RR"], create=teacher.create_ranker) as evaluator:
         list(evaluator.evaluate_trials([trial]))
 
 

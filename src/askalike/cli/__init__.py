@@ -30,7 +30,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Search": {
         "search": ("search", "Find the questions most similar to a text."),
-        "rank": ("ranking", "Rank the archive's questions for many queries, as a TREC run."),
+        "rank": ("search", "Rank the archive's questions for many queries, as a TREC run."),
         "answer": ("search", "Answer a question from the archive's stored answers."),
         "suggest-tags": ("moderation", "Suggest tags for a question, from those of the most similar questions."),
     },
@@ -49,6 +49,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "evaluate": ("evaluate", "Measure a ranker on an archive's labels, or a run file against qrels."),
+        "calibrate-run": (
+            "calibrate",
+            "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they "
+            "are.",
+        ),
         "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),

@@ -21,9 +21,9 @@ from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import distil, list_models, remove_model
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.encoder_trials import MAX_QUERIES, EncoderTrial, try_encoders
 from askalike.tuning.promotion import promote
 

@@ -65,6 +65,11 @@ def share(help: str, shown: str | bool = True) -> Any:
     return Option(min=0, max=1, help=help, show_default=shown)
 
 
+def qrels() -> Any:
+    """Return the option for a file of judgements."""
+    return value("FILE", "Relevance judgements, in the format of TREC, BEIR or SemEval.")
+
+
 def output(name: str, help: str, shown: str | bool = True) -> Any:
     """Return the option -o for what is written; see `value`."""
     return Option("-o", "--output", metavar=name, help=help, show_default=shown)
@@ -146,9 +151,7 @@ Without = Annotated[
         help=f"Leave out {', '.join(LEFT_OUT[:-1])} or {LEFT_OUT[-1]} questions; may be repeated.",
     ),
 ]
-QrelsFile = Annotated[
-    Path | None, Option(metavar="FILE", help="Relevance judgements, in the format of TREC, BEIR or SemEval.")
-]
+QrelsFile = Annotated[Path | None, qrels()]
 
 
 def check_measures(text: str) -> str:

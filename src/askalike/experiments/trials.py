@@ -32,6 +32,8 @@ QUERIES_AT_ONCE = 100
 """Number of queries ranked between two checks of the time limit."""
 IsOver = Callable[[], bool]
 """Whether the time for trials is over."""
+RankerFactory = Callable[[str, RankerSettings, Archive], Ranker]
+"""Makes a ranker from its name and settings for an archive, as `rankers.create` does."""
 
 
 class OutOfTimeError(AskalikeError):
@@ -62,19 +64,23 @@ class TrialMemory:
     def __init__(self, created_indexes: set[Path] | None = None) -> None:
         """created_indexes: a set to record indexes in, which several memories may share."""
         self.created_indexes = set() if created_indexes is None else created_indexes
-        self._values: dict[str, TrialValues] = {}
+        self._records: dict[str, Any] = {}
 
     def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
         """Return a trial's values on a part; None if it has not been tried there."""
-        return self._values.get(trial_key(trial, part))
+        return self._records.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
         """Save a trial's values on a part, and the time that they took."""
-        self._values[trial_key(trial, part)] = {measure: dict(query_values) for measure, query_values in values.items()}
+        named = {measure: dict(query_values) for measure, query_values in values.items()}
+        self._record(trial_key(trial, part), named, seconds)
 
     def record_index(self, index: Path) -> None:
         """Record the path of an index that a trial is about to make."""
         self.created_indexes.add(index)
+
+    def _record(self, name: str, value: Any, seconds: float) -> None:
+        self._records[name] = value
 
 
 def trial_key(trial: Trial, part: str) -> str:
@@ -100,14 +106,14 @@ class TrialEvaluator:
         held_out: Sequence[str | Split] = (),
         fixed: RankerSettings | None = None,
         memory: TrialMemory | None = None,
-        prepare: Callable[[Ranker], None] = lambda ranker: None,
+        create: RankerFactory = rankers.create,
     ) -> None:
-        """fixed: settings of every trial, overridden by its own. prepare: called with each new ranker, to change it."""
+        """fixed: settings of every trial, overridden by its own. create: makes each trial's ranker."""
         self.task, self.parts, self.rule = task, parts, rule
         self.held_out = (*held_out, *parts.values())
         self.measures = list(dict.fromkeys(measures))
         self.depth = max(parse_cutoff(measure) or DEFAULT_DEPTH for measure in self.measures)
-        self.fixed, self.memory, self._prepare = dict(fixed or {}), memory or TrialMemory(), prepare
+        self.fixed, self.memory, self._create = dict(fixed or {}), memory or TrialMemory(), create
         self._kept_indexes: set[Path] = set()
 
     def __enter__(self) -> Self:
@@ -150,9 +156,7 @@ class TrialEvaluator:
 
     def create_ranker(self, trial: Trial) -> Ranker:
         """Return a trial's ranker, not yet built. Raises SettingsError for an unknown ranker or setting."""
-        ranker = rankers.create(trial.ranker, {**self.fixed, **trial.settings}, self.task.archive)
-        self._prepare(ranker)
-        return ranker
+        return self._create(trial.ranker, {**self.fixed, **trial.settings}, self.task.archive)
 
     def require_unlearned(self, trial: Trial) -> None:
         """Raise SettingsError if a trial's ranker has learned from labels of any part."""

@@ -14,7 +14,7 @@ from askalike.export import ExportFormat
 from askalike.rankers import VectorScores, WordScores
 from askalike.rankers.lexical import TermExtractor
 from askalike.search.rules import search_rules
-from askalike.service.scripts import build_widget
+from askalike.service.widget import build_widget
 from askalike.text.clean import plain_text, readable_blocks, truncate
 from askalike.text.language import stop_words
 from askalike.text.words import hash_word

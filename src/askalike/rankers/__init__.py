@@ -53,6 +53,7 @@ __all__ = [
     "explain_retrieved",
     "fit_and_open",
     "follow",
+    "is_served",
     "limit_memory",
     "names",
     "open_committed",
@@ -148,6 +149,12 @@ def create(
         return cast(Ranker, registry.load("ranker", kind).from_settings(name, values, folder))
     known = (*names(), *(trained_model_names(folder) if folder else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
+
+
+def is_served(archive: Archive, ranker: Ranker) -> bool:
+    """Return whether this is the archive's active ranker, activated or default, with the same settings."""
+    active = create(None, {}, archive)
+    return (ranker.name, ranker.values) == (active.name, active.values)
 
 
 def searches_fields(name: str, folder: Path | None) -> bool:

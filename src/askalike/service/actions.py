@@ -10,7 +10,8 @@ from fastapi import HTTPException, Request, Response
 from askalike.core.types import Answer, Link, Question
 from askalike.search.engine import SearchResult
 from askalike.service import telemetry
-from askalike.service.callers import caller_id, enforce_storing_limit
+from askalike.service.authorization import enforce_storing_limit
+from askalike.service.request_state import caller_id
 from askalike.service.schema import MAX_TITLE_LENGTH, CommitResponse, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal

@@ -86,7 +86,7 @@ def promote(
     candidate, active = rankers.create(name, settings, archive), rankers.create(None, {}, archive)
     if name in list_recipes() and name not in rankers.trained_model_names(archive.path):
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
-    if is_served(archive, candidate):
+    if rankers.is_served(archive, candidate):
         return Promotion(name, active.name, False, f"{name} with these settings is already active", measure)
     queries = _select_queries(archive, (candidate, active))
     if queries.n < MIN_QUERIES:
@@ -111,12 +111,6 @@ def _describe_difference(pair: SystemPair, active: str, measure: str, queries: _
     points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
     interval = f"{points:+.1f} points {measure} [{low:.1f}, {high:.1f}]"
     return f"{interval} over {active}, p {format_p(pair.p)}, {queries}: {verdict}"
-
-
-def is_served(archive: Archive, ranker: Ranker) -> bool:
-    """Return whether this is the archive's active ranker, activated or default, with the same settings."""
-    active = rankers.create(None, {}, archive)
-    return (ranker.name, ranker.values) == (active.name, active.values)
 
 
 def _compare_rankers(

@@ -11,8 +11,8 @@ from askalike.core.errors import InputError
 from askalike.core.types import Question
 from askalike.encoders import encode_texts
 from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive
-from askalike.tuning.adoption import adopt_encoder
 from needs import need
 from small_models import WORDS
 from torch_models import SIZES, make_model_folder, make_tokenizer, make_transformer

@@ -17,11 +17,11 @@ from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
-from askalike.service.callers import caller_id, request_state
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
+from askalike.service.request_state import caller_id, request_state
 from askalike.service.schema import QuestionTitle, ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive

@@ -16,7 +16,7 @@ from askalike.core.types import Answer, Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import commit
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
+from askalike.service.authorization import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.store import Archive

@@ -13,13 +13,8 @@ from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import record_feedback, record_query, search_similar
-from askalike.service.callers import (
-    GuardedRoute,
-    ReadableArchive,
-    SearchableArchive,
-    add_log_fields,
-    may_count,
-)
+from askalike.service.authorization import GuardedRoute, ReadableArchive, SearchableArchive, may_count
+from askalike.service.request_state import add_log_fields
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.store.query_log import LoggedQuery
 
@@ -31,13 +26,7 @@ MODE_DESCRIPTION = (
 )
 
 
-class _QuestionRoute(GuardedRoute):
-    """A route whose body is one question."""
-
-    max_body_bytes = 256_000
-
-
-router = APIRouter(route_class=_QuestionRoute)
+router = APIRouter(route_class=GuardedRoute)
 
 
 @dataclass(slots=True)

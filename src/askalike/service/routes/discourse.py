@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from askalike.core.types import Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
-from askalike.service.callers import GuardedRoute, ReadableArchive
+from askalike.service.authorization import GuardedRoute, ReadableArchive
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
 
 MAX_TOPICS = 5

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from askalike.core.types import DocumentKind
 from askalike.service.actions import MAX_ANSWERS, MAX_LINKS, commit, load_question
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
+from askalike.service.authorization import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.schema import (
     AnswerFields,
     AnswerRecord,

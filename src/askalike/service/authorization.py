@@ -1,10 +1,9 @@
-"""The state of the process and of the request, and authorization for the archive named in the path.
+"""Authorization for the archive named in a path: who sends a request, whether they may, and not too often.
 
-Routes declare both by type; the types of authorization are at the end."""
+Routes declare it by type; the types are at the end."""
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cached_property
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -12,91 +11,11 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Path, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.types import Scope as AsgiScope
 
-from askalike.service.schema import Problem
+from askalike.service.rate_limit import RateLimiter
+from askalike.service.request_state import Caller, add_log_fields, app_state, caller_id, find_header, request_state
 from askalike.service.served_archive import ServedArchive
-from askalike.service.settings import ServiceSettings
-from askalike.service.shared_files import RateLimiter, SharedFiles
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
-
-REQUEST_ID_HEADER = "x-request-id"
-REQUEST_STATE_KEY = "askalike.request"
-
-ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
-"""Renders the page that shows a problem; returns None if the request does not come from a person's browser."""
-
-
-@dataclass(slots=True)
-class AppState:
-    """The state shared by all requests of a process."""
-
-    settings: ServiceSettings
-    shared: SharedFiles
-    render_error_page: ErrorPageRenderer
-    archives: dict[str, ServedArchive] = field(default_factory=dict)
-    """Each archive by its name; filled when the application starts."""
-    faults: dict[str, str] = field(default_factory=dict)
-    """What is wrong with each archive that cannot be served beside the others, by its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The sender of a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
-
-    archive: ServedArchive
-    key: ApiKey | None
-    visitor: bool = False
-    """Whether they use public pages without login: they may search and read, but change nothing."""
-
-    def may(self, scope: Scope) -> bool:
-        """Return whether they have that scope."""
-        return not self.visitor and (self.key is None or self.key.allows(scope))
-
-
-@dataclass(slots=True)
-class RequestState:
-    """The state of one request; `caller` is None until the caller is identified."""
-
-    id: str
-    log_fields: dict[str, Any] = field(default_factory=dict)
-    caller: Caller | None = None
-    archive: ServedArchive | None = None
-    """The archive that the caller was admitted to; None until then."""
-    max_body_bytes: int = 0
-    """The most that its body may have; set before anything reads it."""
-
-
-def find_header(scope: AsgiScope, name: bytes) -> str | None:
-    """Return the value of the first header of that name, in lower case; None if there is none."""
-    for each, value in scope["headers"]:
-        if each == name:
-            return str(value, "latin-1")
-    return None
-
-
-def app_state(request: Request) -> AppState:
-    """Return the state of the process that serves a request."""
-    state: AppState = request.scope["app"].state.service
-    return state
-
-
-def request_state(request: Request) -> RequestState:
-    """Return the state of a request."""
-    state: RequestState = request.scope[REQUEST_STATE_KEY]
-    return state
-
-
-def add_log_fields(request: Request, **fields: Any) -> None:
-    """Add fields to the request's line in the log."""
-    request_state(request).log_fields |= fields
-
-
-def caller_id(request: Request) -> str:
-    """Return the id of the key that a request was admitted with; "" if none was needed."""
-    caller = request_state(request).caller
-    return caller.key.id if caller and caller.key else ""
-
 
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
 ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]
@@ -194,26 +113,17 @@ class OnlyArchiveGuard(Guard):
 
 
 class GuardedRoute(APIRoute):
-    """A route that admits the caller before the body is read. `max_body_bytes`: below the service's own limit."""
-
-    max_body_bytes: int | None = None
+    """A route that admits the caller before the body is read."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle_with_fastapi = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            self.admit(request)
+            for guard in self._guards:
+                guard.admit(request)
             return await handle_with_fastapi(request)
 
         return handle
-
-    def admit(self, request: Request) -> None:
-        """Admit the caller. Raises HTTPException."""
-        if self.max_body_bytes:
-            state = request_state(request)
-            state.max_body_bytes = min(state.max_body_bytes, self.max_body_bytes)
-        for guard in self._guards:
-            guard.admit(request)
 
     @cached_property
     def _guards(self) -> Sequence[Guard]:

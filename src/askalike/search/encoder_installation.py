@@ -1,4 +1,4 @@
-"""Adds a pre-trained encoder to an archive: a copy in its `models/`, which the default ranker then uses."""
+"""Installs a pre-trained encoder in an archive: a copy in its `models/`, which the default ranker then uses."""
 
 import re
 import shutil
@@ -21,8 +21,6 @@ from askalike.search import interim
 from askalike.store import Archive, count_questions_by, serve_ranker, takes_archive
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.store.encoding_progress import announce_encoding
-from askalike.tuning.candidates import DEFAULT_RANKER
-from askalike.tuning.promotion import is_served
 
 HYBRID = "hybrid"
 HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
@@ -50,8 +48,8 @@ def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: boo
         rankers.check_model_name(name)
         encoder = _copy_model(archive, model, name, download)
     set_archive_encoder(archive, encoder)
-    settings = {"parts": [DEFAULT_RANKER, encoder.name]}
-    if not is_served(archive, rankers.create(HYBRID, settings, archive)):
+    settings = {"parts": [interim.WORDS, encoder.name]}
+    if not rankers.is_served(archive, rankers.create(HYBRID, settings, archive)):
         serve_ranker(archive, HYBRID, settings, f"{encoder.name} is the archive's encoder")
     if not archive.engine and len(archive.view()) > interim.AT_ONCE:
         announce_encoding(archive.path, encoder.name, len(archive.view()))
