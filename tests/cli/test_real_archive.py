@@ -10,7 +10,7 @@ from tests.calibration.riverside import riverside
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
-from askalike.core.types import EvaluationQuery, Judgement
+from askalike.core.records import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker

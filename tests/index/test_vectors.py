@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import VectorPart, Vectors
 from askalike.index.files import ARRAYS_FILE, open_arrays, release_pages
 from askalike.index.rows import DocAttributes
 from askalike.index.vectors import codes
@@ -224,7 +224,7 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
-from askalike.core.types import VectorPart, Vectors
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.filters import AllowedDocs
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])

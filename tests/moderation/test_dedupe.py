@@ -9,7 +9,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.moderation.dedupe import dedupe, propose_cluster
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, ask_again

@@ -12,7 +12,7 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.index.lexical.prepared import TermColumns
 from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalSettings, TermExtractor
@@ -245,7 +245,7 @@ def test_the_index_follows_from_any_process(archive):
     ranker = indexed(archive)
     script = (
         "import sys; from askalike import rankers\n"
-        "from askalike.store import Archive; from askalike.core.types import *\n"
+        "from askalike.store import Archive; from askalike.core.records import *\n"
         "with Archive.open(sys.argv[1]) as archive:\n"
         "    archive.upsert([Question('new', 'boil a lobster')])\n"
         "    rankers.create('tfidf').build(archive.view())\n"

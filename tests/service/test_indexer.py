@@ -12,7 +12,7 @@ import pytest
 
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index.files import MANIFEST
 from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer

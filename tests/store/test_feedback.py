@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from askalike.core.errors import InputError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.core.values import now
 from askalike.labels.training_pairs import training_pairs
 from askalike.readers import import_archive

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash

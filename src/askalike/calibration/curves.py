@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings
-from askalike.core.types import Floats
 
 Bools = NDArray[np.bool_]
 RIDGE_PENALTY = 1.0

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.calibration.curves import Bools
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings
-from askalike.core.types import Floats
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.index.rows import find_distinct
 

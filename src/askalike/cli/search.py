@@ -17,8 +17,9 @@ from askalike.cli.output import NO_RESULT_MESSAGE, open_console, print_remark, p
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
+from askalike.core.hits import Explanation, SearchHit
 from askalike.core.parallel import use_workers
-from askalike.core.types import Explanation, Question, SearchHit
+from askalike.core.records import Question
 from askalike.core.values import format_count, parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields

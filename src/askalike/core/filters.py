@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.lazy import lazy_property
-from askalike.core.types import MARKS, Mark, State
+from askalike.core.records import MARKS, Mark, State
 from askalike.core.values import parse_limit, parse_tag
 
 LeftOut = Literal["closed", "locked", "outdated", "unanswered"]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from askalike.core.children import spawn_context
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback
 
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")

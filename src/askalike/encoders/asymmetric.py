@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import encoders
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import folder_errors
-from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders import (
     MODEL_FILE,
     Encoder,

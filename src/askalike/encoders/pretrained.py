@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike.core import config, registry
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
-from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text

@@ -24,12 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core import config
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, LookupTable, TextWords, read_model_file
+from askalike.text.features import RESERVED
 from askalike.text.features.hashed_ngrams import (
     TOKENIZER_FILE,
     HashedNgramFeatures,

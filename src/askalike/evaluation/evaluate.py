@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.hits import Columns, Hit, Run
 from askalike.core.iteration import check_list
-from askalike.core.types import Columns, Floats, Hit, Qrels, Run
+from askalike.core.relevance import Qrels
 from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,

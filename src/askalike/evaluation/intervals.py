@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Floats
+from askalike.core.arrays import Floats
 
 Groups = NDArray[Any]
 """The group of each query, (queries,): any values, equal within a group and different between groups."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from askalike.core.arrays import Floats
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Floats
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Answer, Question, Split
+from askalike.core.records import Answer, Question
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.experiments.measuring import RankingTask

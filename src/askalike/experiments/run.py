@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.iteration import ProgressTracker, T
+from askalike.core.iteration import LogCallback, Progress, ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import LogCallback, Progress, Split
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import Answer, DocumentKind, LogCallback, Question
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
+from askalike.core.records import Answer, DocumentKind, Question
 from askalike.export._tables import check_split_file_name, write_jsonl, write_qrels, write_rows
 from askalike.labels.splits import load_split
 from askalike.store import Archive, View, imported_splits

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.export._tables import (
     REPHRASINGS_COLUMN,
     TITLE_COLUMN,

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from askalike.core import registry
+from askalike.core.arrays import Floats, Vectors
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms

@@ -19,9 +19,9 @@ from askalike import encoders
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
-from askalike.core.iteration import chunks
+from askalike.core.iteration import LogCallback, chunks
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import LogCallback, Question
+from askalike.core.records import Question
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords

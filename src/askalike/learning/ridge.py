@@ -7,7 +7,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback
 from askalike.core.values import format_count
 from askalike.text.features import RaggedArray
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
-from askalike.core.iteration import chunks
+from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import Progress, Question
+from askalike.core.records import Question
 from askalike.moderation.pairs import Link, Linker, PairProbabilities
 from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.store import Archive, View

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from askalike.core.errors import ArchiveError
+from askalike.core.hits import TYPED_QUERY_ID, Hit
 from askalike.core.iteration import chunks
-from askalike.core.types import TYPED_QUERY_ID, Hit, Question
+from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker, Searcher, open_current, search, to_run
 from askalike.store import Archive, sample_questions

@@ -6,8 +6,7 @@ looks queries up.
 """
 
 from askalike.calibration.abstention import AbstentionRule, abstention_rule
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.core.values import safe_url
 from askalike.encoders import LookupTable
 from askalike.export import ExportFormat

@@ -3,9 +3,10 @@
 An engine's class implements `IndexEngine`, and is registered in the group `askalike.engines`.
 """
 
+from askalike.core.arrays import Floats, VectorPart, Vectors
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.engine import (
     ArchiveIndex,
     IndexEngine,

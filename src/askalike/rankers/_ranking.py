@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
-from askalike.core.types import Contribution, Explanation, Question, Run
+from askalike.core.hits import Contribution, Explanation, Run
+from askalike.core.records import Question
 from askalike.index.rows import find_distinct
 from askalike.rankers._searcher import (
     Docids,

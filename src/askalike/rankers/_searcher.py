@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core.config import FieldNames, NumberList, Settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, TopDocs
+from askalike.core.hits import TYPED_QUERY_ID, Explanation, TopDocs
+from askalike.core.records import Question
 from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import FoundTitles, find_distinct

@@ -12,8 +12,8 @@ from askalike import rankers
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Progress
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike.core.config import Settings, validate_settings
 from askalike.core.model_folders import find_cross_encoder
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.rankers.pairwise import PairwiseRanker
 from askalike.text.clean import CodeRule, plain_text
 

@@ -14,15 +14,8 @@ from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import (
-    Answer,
-    AnsweredQuestion,
-    Contribution,
-    Explanation,
-    Markup,
-    Question,
-    Span,
-)
+from askalike.core.hits import Contribution, Explanation, Span
+from askalike.core.records import Answer, AnsweredQuestion, Markup, Question
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout

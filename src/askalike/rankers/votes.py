@@ -13,7 +13,7 @@ from askalike.core import values
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Contribution, Explanation
+from askalike.core.hits import Contribution, Explanation
 from askalike.index.rows import find_distinct
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Searcher, Texts

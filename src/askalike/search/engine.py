@@ -15,8 +15,9 @@ from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
+from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
-from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import Searcher
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import plain_text

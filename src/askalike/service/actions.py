@@ -7,7 +7,7 @@ from typing import Literal
 
 from fastapi import HTTPException, Request, Response
 
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.search.engine import SearchResult
 from askalike.service import telemetry
 from askalike.service.callers import caller_id, enforce_storing_limit

@@ -6,7 +6,8 @@ from typing import Literal
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.core.types import Collection, Floats
+from askalike.core.arrays import Floats
+from askalike.core.hits import Collection
 from askalike.native.compiled import elementwise
 from askalike.similarities import Similarity
 from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf

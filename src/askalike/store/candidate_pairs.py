@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, get_args
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, change_transaction, execute, fetch_int, storage_errors, write_transaction

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from askalike.core.types import Answer, LinkKind, Question
+from askalike.core.records import Answer, LinkKind, Question
 from askalike.core.values import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import Database, fetch_int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.database import IN_JSON_SQL, atomic, change_transaction, storage_errors, write_transaction
 from askalike.store.languages import detect_text_language

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.core.filters import Filter, LeftOut
-from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
 from askalike.store.database import Database
 
 encode_json = json.JSONEncoder(ensure_ascii=False).encode

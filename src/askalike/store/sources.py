@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
 from askalike.store.database import Database, WritableDatabase, fetch_int, write_transaction
 from askalike.store.records import TABLES, StoredRecord
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
+from askalike.core.records import Answer, DocumentKind, Link, LinkKind, Question
+from askalike.core.relevance import Split
 from askalike.store.database import IN_JSON_SQL, SharedConnection
 from askalike.store.labels import Clusters
 from askalike.store.records import (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TopDocs
+from askalike.core.hits import TopDocs
 from askalike.index.lexical.maxscore import TopKHeaps
 from askalike.index.lexical.prepared import (
     FieldWeights,

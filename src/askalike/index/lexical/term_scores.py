@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.core.types import Collection, Floats
+from askalike.core.arrays import Floats
+from askalike.core.hits import Collection
 from askalike.index.lexical.maxscore import ZERO
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment

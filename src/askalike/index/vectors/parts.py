@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats, Metric, VectorPart
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import Floats, Metric, VectorPart
 from askalike.core.values import format_count
 from askalike.index.files import check_offsets
 from askalike.index.rows import Array

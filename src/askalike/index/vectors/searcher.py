@@ -18,9 +18,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.files import open_arrays, write_arrays
 from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import TOLERANCE, Codes, ScoreEstimates

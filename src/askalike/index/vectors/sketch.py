@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Metric
+from askalike.core.arrays import Metric
 from askalike.index.rows import Array
 from askalike.native.compiled import Matrix, compiled, inlined, widen
 from askalike.native.llvm import CACHE_LINE_BYTES, prefetch

@@ -12,7 +12,8 @@ from typing import Literal, Protocol, get_args
 from askalike import rankers
 from askalike.calibration.calibration import Calibration
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, Hit, Question, SearchHit
+from askalike.core.hits import Hit, SearchHit
+from askalike.core.records import Answer, Question
 from askalike.encoders import MODEL_FILE, AnswerGenerator, open_encoder, read_model_file
 from askalike.store import Archive, View
 from askalike.text.clean import readable_text

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.core.types import Answer, SearchHit
+from askalike.core.hits import SearchHit
+from askalike.core.records import Answer
 from askalike.search.explain import corrected_words
 from askalike.service.actions import record_feedback, record_use, search_similar, store_posted
 from askalike.service.callers import add_log_fields

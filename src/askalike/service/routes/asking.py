@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders

@@ -14,12 +14,13 @@ from pydantic import Field
 
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
-from askalike.core.types import RESERVED as RESERVED
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
 
+RESERVED: Final = 2
+"""Token ids below this are reserved: 0 for padding, 1 for the unknown word."""
 UNKNOWN: Final = 1
 """The id of every word that is not in the vocabulary."""
 Text = Question | Answer

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.core.types import RESERVED
 from askalike.text.clean import plain_fields
-from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
+from askalike.text.features import RESERVED, RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
 from askalike.text.words import Tokenizer, hash_word
 
 VOCABULARY_FILE = "vocabulary.txt"
