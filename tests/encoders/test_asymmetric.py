@@ -177,7 +177,8 @@ def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
 
 def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
-        "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.records import Question;"
+        "import sys; from pathlib import Path; from askalike import encoders;"
+        "from askalike.core.records import Question;"
         "import askalike.learning.distil;"
         "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"
