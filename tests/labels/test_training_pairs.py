@@ -13,6 +13,7 @@ from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.contents import groups_sharing
 from askalike.store.labels import Clusters, read_labels
 from random_examples import examples
 
@@ -139,7 +140,7 @@ def test_a_group_has_its_own_links_only(archive):
     archive.upsert([Link("g/1", "g/2"), Link("h/1", "h/2")])
     view = archive.training_view((), group="g")
     assert ids(training_pairs(view, ["duplicates"])) == [("g/1", "g/2", "g/1")]
-    assert [set(found) for _, found in view.groups_sharing("tag")] == [{"g/1", "g/2"}]
+    assert [set(found) for _, found in groups_sharing(view, "tag")] == [{"g/1", "g/2"}]
 
 
 def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:

@@ -12,6 +12,7 @@ from askalike.evaluation.trec import write_run
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
+from askalike.store.filters import require_tags
 
 SPLIT_PREFIX = "split:"
 
@@ -49,7 +50,7 @@ def rank_command(
         questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(options.build_ranker(archive, ranker, settings, fields), archive.view(), report)
-        archive.view().require_tags(tag or ())
+        require_tags(archive, tag or ())
         run = rankers.rank(searcher, questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
     print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")

@@ -14,6 +14,7 @@ from askalike.rankers import VectorScores, WordScores
 from askalike.rankers.lexical import TermExtractor
 from askalike.search.rules import search_rules
 from askalike.service.scripts import build_widget
+from askalike.store.contents import has_content
 from askalike.text.clean import plain_text, readable_blocks, truncate
 from askalike.text.language import stop_words
 from askalike.text.words import hash_word
@@ -30,6 +31,7 @@ __all__ = [
     "abstention_rule",
     "build_widget",
     "chunks",
+    "has_content",
     "hash_word",
     "plain_text",
     "readable_blocks",

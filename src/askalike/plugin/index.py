@@ -40,6 +40,7 @@ from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles, f
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.store.contents import pending_changes
 
 __all__ = [
     "MAX_COMPLETIONS",
@@ -87,6 +88,7 @@ __all__ = [
     "integer_scale",
     "mark_terms",
     "nonzero_rows",
+    "pending_changes",
     "round_lengths",
     "round_to_integers",
     "score_bounds",

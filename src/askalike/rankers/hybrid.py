@@ -20,8 +20,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import Contribution, Explanation, Run, Span
-from askalike.core.lazy import LazyShares
+from askalike.core.hits import Contribution, Explanation, LazyShares, Run, Span
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions

@@ -39,6 +39,7 @@ from askalike.rankers._searcher import (
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
+from askalike.store.contents import has_content
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import ENGLISH, stop_words
 
@@ -268,10 +269,10 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         grid: dict[str, Sequence[Any]] = {}
         fields = fields or LexicalSettings().fields
         names = fields.split(",")
-        if len(names) == 2 and view.has_bodies:
+        if len(names) == 2 and has_content(view, "bodies"):
             grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
             grid["title_factor"] = (TITLE_FACTOR, 0.3)
-        if fields != "title" and view.has_code:
+        if fields != "title" and has_content(view, "code"):
             grid["code"] = ("keep", "drop")
         return grid
 

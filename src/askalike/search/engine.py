@@ -27,6 +27,7 @@ from askalike.search.explain import explain_shown, extract_shown_snippet, keep_r
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
+from askalike.store.filters import require_tags
 
 MAX_DEPTH_FACTOR = 64
 """Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
@@ -295,7 +296,7 @@ class LocalEngine:
         started, request = time.perf_counter(), queries[0][1]
         filter = self.filter & request.filter if self.filter and request.filter else request.filter or self.filter
         if filter:
-            self._view.require_tags(filter.tags)
+            require_tags(self._view, filter.tags)
         use: Use = "question" if request.body.strip() else "title"
         searcher = opened.searcher
         if use not in opened.calibrations:

@@ -9,6 +9,7 @@ from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.values import format_duration
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.labels.partitions import nested_folds
+from askalike.store.contents import has_content
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
     FAMILY_STAGES,
@@ -72,7 +73,7 @@ class SuccessiveCandidates:
     ) -> None:
         self.task, self.evaluator, self.trainer, self.budget, self._notify = task, evaluator, trainer, budget, notify
         self.archive, self.teacher = evaluator.task.archive, trainer.teacher
-        self.has_votes = self.archive.view().has_votes
+        self.has_votes = has_content(self.archive, "votes")
         self.evaluated_trials: list[EvaluatedTrial] = []
         self.candidate_results: list[CandidateResult] = []
         self.skipped: list[Skipped] = []

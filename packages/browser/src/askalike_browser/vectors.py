@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Question, View
-from askalike.plugin.exports import LookupTable, VectorScores, chunks, hash_word
+from askalike.plugin.exports import LookupTable, VectorScores, chunks, has_content, hash_word
 
 BATCH = 1_024
 MULTIPLE = 4
@@ -53,7 +53,7 @@ class VectorTables:
         if lookup is None:
             raise ValueError("expected an encoder that looks queries up")
         self._lookup: LookupTable = lookup
-        self._fields, weights = (scores.fields, scores.weights) if view.has_bodies else (("text",), (1.0,))
+        self._fields, weights = (scores.fields, scores.weights) if has_content(view, "bodies") else (("text",), (1.0,))
         self._weights = [weight / sum(weights) for weight in weights]
         self._used = np.flatnonzero(np.any(lookup.vectors, axis=1))
         self._encoder.share_vectors(view.path, len(view))

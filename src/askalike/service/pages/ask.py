@@ -20,6 +20,7 @@ from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
+from askalike.store.contents import latest_questions
 from askalike.store.drafts import put_asked
 from askalike.store.query_log import FeedbackVerdict
 from askalike.store.retention import KeepsNothingError, get_keep_days
@@ -142,7 +143,7 @@ async def _find_similar(
 ) -> dict[str, Any]:
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
-        latest = await archive.run_on_store(lambda store: store.view().latest_questions(N_LATEST))
+        latest = await archive.run_on_store(lambda store: latest_questions(store, N_LATEST))
         return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest, "may_post": False}
     _, hits = await search_similar(archive, query)
     add_log_fields(request, archive=archive.name, found=len(hits))

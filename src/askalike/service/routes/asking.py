@@ -21,6 +21,7 @@ from askalike.service.callers import (
     may_count,
 )
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
+from askalike.store.contents import has_content
 from askalike.store.query_log import LoggedQuery
 
 MAX_LOGGED_HITS = 5
@@ -165,7 +166,7 @@ def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQue
     mode: AnswerMode = "nearest" if query.mode == "grounded" else query.mode
     if mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
-    if engine.archive.view().has_answers:
+    if has_content(engine.archive, "answers"):
         reply = engine.answer(query.title, mode, query.k, body=query.body)
     else:
         reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))
