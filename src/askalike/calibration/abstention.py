@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
-from askalike.calibration.curves import Bools
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import replace_file, write_atomically

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.curves import (
-    Bools,
     Curve,
     CurveFitter,
     IsotonicCurve,
@@ -21,7 +20,7 @@ from askalike.calibration.differences import FULL_SAMENESS
 from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.labels.partitions import assign_folds
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import Bools
 from askalike.calibration.samples import CalibrationSample
 from askalike.calibration.thresholds import Threshold
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.evaluation.intervals import BinomialProportion, binomial_upper_bound
 
 CONFIDENCE = 0.95

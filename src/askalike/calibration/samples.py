@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.curves import Bools
 from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, HitFeatureExtractor
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.iteration import Progress, remaining_chunks
 from askalike.core.records import Question

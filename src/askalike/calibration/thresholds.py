@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.curves import Bools
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.core.config import Settings
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.index.rows import find_distinct

@@ -1,4 +1,4 @@
-"""Arrays by what they hold, and the vectors of texts."""
+"""Arrays by the numbers in them, and the vectors of texts."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,7 +6,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
+"""An array of any type of numbers. In the names below, numbers have 64 bits where none is given, as Python's have."""
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Floats16 = NDArray[np.float16]
+Docids = Ints
+"""The numbers of documents in an archive."""
+Scores = Floats
+"""The scores of documents; higher is better."""
 Metric = Literal["cosine", "dot", "euclidean"]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Bools, Floats, Ints
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.hits import Columns, Hit, Run
 from askalike.core.iteration import check_list
@@ -19,9 +19,6 @@ from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,
     SEMEVAL_DEPTH,
-    HitMatrix,
-    RelevantCounts,
-    Values,
     average_precision,
     average_recall,
     canonical_name,
@@ -30,7 +27,7 @@ from askalike.evaluation.measures import (
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 
-RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
+RuleMeasure = Callable[[Bools, Ints], Floats]
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]
 
@@ -213,7 +210,7 @@ class _Tally:
         self.relevant = np.zeros(len(queries), np.int64)
         self.unanswered = self.self_hits = self.hits = self.tied = 0
 
-    def get_values(self, name: str) -> Values:
+    def get_values(self, name: str) -> Floats:
         """Return a measure's values by its canonical name: (queries,)."""
         own_measure = self._own_measures.get(name)
         return self._values[name] if own_measure is None else own_measure(self._hits, self.relevant)

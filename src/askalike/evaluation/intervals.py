@@ -8,19 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats
-
-Groups = NDArray[Any]
-"""The group of each query, (queries,): any values, equal within a group and different between groups."""
+from askalike.core.arrays import Array, Floats
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers in memory at a time."""
 
 
-def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
+def bootstrap_means(values: Floats, draws: int, seed: int, groups: Array | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). groups: the number of queries drawn from each is its size; None: all are one group.
+    values: (queries, columns). groups: (queries,), the group of each, of which as many are drawn as it has.
     """
     rng, n = np.random.default_rng(seed), len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -31,7 +28,7 @@ def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None
     return np.concatenate([_count_draws(draw(rows)) @ values / n for rows in _chunk_sizes(draws, n)])
 
 
-def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | None:
+def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Array | None:
     """Return the groups of some queries, (queries,). groups: query id → group; None if it is empty."""
     return np.array([groups[query] for query in queries]) if groups else None
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import encoders
+from askalike.core.arrays import Floats16, Floats32
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
@@ -41,9 +42,6 @@ MADE_UP_FOLDER = "made-up"
 """The folder of the vectors of texts that are made up for the teacher, in that of the archive's documents."""
 REPORT_S = 30
 """Seconds between two reports of how far the teacher is."""
-
-HalfArray = NDArray[np.float16]
-Floats = NDArray[np.float32]
 
 
 class DistillationSettings(Settings):
@@ -141,7 +139,7 @@ def collect_questions(view: View, settings: DistillationSettings) -> Sequence[Qu
     return [*questions, *rephrased]
 
 
-def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Floats:
+def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Floats32:
     """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
     blocks = _encode_blocks(encoder, texts, "texts", log)
     first = next(blocks)
@@ -210,7 +208,7 @@ def _save(
     teacher: Encoder,
     folder: Path,
     features: HashedNgramFeatures,
-    vectors: HalfArray,
+    vectors: Floats16,
     words: Collection[str],
 ) -> None:
     reference = TeacherReference(

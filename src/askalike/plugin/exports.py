@@ -6,6 +6,7 @@ looks queries up.
 """
 
 from askalike.calibration.abstention import AbstentionRule, abstention_rule
+from askalike.core.arrays import Floats32
 from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.core.values import safe_url
 from askalike.encoders import LookupTable
@@ -22,6 +23,7 @@ from askalike.text.words import hash_word
 __all__ = [
     "AbstentionRule",
     "ExportFormat",
+    "Floats32",
     "LogCallback",
     "LookupTable",
     "ProgressTracker",

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from askalike import rankers
+from askalike.core.arrays import Docids, Scores
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
@@ -18,11 +19,9 @@ from askalike.index.engine import ArchiveIndex
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     DEPTH_FACTOR,
-    Docids,
     Explanations,
     ResolvedQuery,
     Retrieved,
-    Scores,
     Searcher,
     Texts,
     exclude_own,

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.arrays import Vectors
+from askalike.core.arrays import Docids, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import LazyShares, TopDocs
@@ -35,12 +35,10 @@ from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._ranker import Ranker, VectorScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
-    Docids,
     Explanations,
     FieldSettings,
     ResolvedQuery,
     Retrieved,
-    Scores,
     Searcher,
     Texts,
     fill_missing,

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
+from askalike.core.arrays import Docids
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
@@ -27,7 +28,6 @@ from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
-    Docids,
     Explanations,
     FieldSettings,
     ResolvedQuery,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askalike.core.arrays import Array
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import (
     copy_terms,
@@ -18,7 +19,7 @@ from askalike.index.lexical.terms import (
     pack_terms,
     select_terms,
 )
-from askalike.index.rows import Array, TitleRows, find_distinct
+from askalike.index.rows import TitleRows, find_distinct
 from askalike.native.compiled import Matrix, compiled, inlined
 
 MAX_CODES = 65_535

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.rows import Array
+from askalike.core.arrays import Array
 from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 

@@ -12,16 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import TopDocs
 from askalike.index.lexical.maxscore import WINDOW, Buffers, SegmentTerms, TopKHeaps
-from askalike.index.lexical.prepared import (
-    FieldWeights,
-    PreparedBatch,
-    PreparedQueries,
-    QueryTerms,
-    TermColumns,
-)
+from askalike.index.lexical.prepared import FieldWeights, PreparedBatch, PreparedQueries, QueryTerms, TermColumns
 from askalike.index.lexical.query_batch import (
     MATCHED_ROWS,
     DocumentMatches,
@@ -32,7 +27,7 @@ from askalike.index.lexical.query_batch import (
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_positions, find_titles
+from askalike.index.rows import FoundTitles, find_positions, find_titles
 from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array
 from askalike.index.files import check_offsets, open_arrays, write_arrays
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import (
@@ -20,7 +21,7 @@ from askalike.index.lexical.terms import (
     sign_terms,
     term_at,
 )
-from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
+from askalike.index.rows import NO_DELETIONS, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_PREFIXES = 10_000

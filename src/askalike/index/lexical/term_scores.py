@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Array, Floats
 from askalike.core.hits import Collection
 from askalike.index.lexical.maxscore import ZERO
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
-from askalike.index.rows import Array, find_distinct
+from askalike.index.rows import find_distinct
 from askalike.native.compiled import Matrix, Repeated, compiled, prechecked
 
 MAX_REPHRASING_GAIN = 4

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Vectors
+from askalike.core.arrays import Array, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment, CommittedState
 from askalike.index.files import create_arrays, release_pages
-from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes, TitleRows, find_distinct
+from askalike.index.rows import NO_ATTRIBUTES, DocAttributes, TitleRows, find_distinct
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import (

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats, Metric, VectorPart
+from askalike.core.arrays import Array, Floats, Metric, VectorPart
 from askalike.core.errors import SearchIndexError
 from askalike.core.values import format_count
 from askalike.index.files import check_offsets
-from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots, exact_half_dots
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Ints
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
 from askalike.core.records import Answer, Question
@@ -24,7 +25,6 @@ RESERVED: Final = 2
 UNKNOWN: Final = 1
 """The id of every word that is not in the vocabulary."""
 Text = Question | Answer
-Ints = NDArray[np.int64]
 FeatureArrays = Mapping[str, NDArray[np.generic]]
 """A network's input arrays for a batch, by name; the first axis of each is the batch."""
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Array
 from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
@@ -32,7 +33,6 @@ from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
-Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
 
 
