@@ -7,9 +7,8 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Floats, Ints
 from askalike.core.errors import SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.records import Question, State
@@ -37,7 +36,7 @@ class TopDocs:
     docids: int64 (n), the documents' numbers in the archive. scores: float64 (n), higher is better.
     """
 
-    docids: NDArray[np.int64]
+    docids: Ints
     scores: Floats
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.core.arrays import Floats32, VectorPart, Vectors
@@ -189,7 +188,7 @@ class AsymmetricEncoder(Encoder):
     def _unknown_words(self) -> UnknownWords | None:
         return UnknownWords.open(self._folder, self._read_words) if self._teacher.unknown_share else None
 
-    def _read_words(self, words: Sequence[str]) -> NDArray[np.float32] | None:
+    def _read_words(self, words: Sequence[str]) -> Floats32 | None:
         """Return the teacher's weighted vectors of words; None without a teacher, as searches do not require it."""
         if self._reader is None:
             return None

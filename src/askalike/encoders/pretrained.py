@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike.core import config, registry
-from askalike.core.arrays import VectorPart, Vectors
+from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
@@ -79,7 +78,7 @@ class DeviceModel(Protocol):
 
     def __init__(self, folder: Path, half: bool) -> None: ...
 
-    def encode(self, texts: Sequence[str], batch: int = 256) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], batch: int = 256) -> Floats32:
         """Return the vectors of texts, (texts, dim). batch: number of texts encoded together.
 
         Raises SettingsError if the device's memory does not suffice.

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import encoders
@@ -90,7 +89,7 @@ class DistillationSettings(Settings):
         return StaticEncoderSettings(**chosen, lower_case=True)
 
     @property
-    def penalties(self) -> NDArray[np.float32]:
+    def penalties(self) -> Floats32:
         """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
         single = self.subwords + self.words
         return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])

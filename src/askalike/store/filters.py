@@ -5,8 +5,8 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Ints
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter, LeftOut
 from askalike.core.records import DocumentKind
@@ -27,7 +27,7 @@ A duplicate with its original in the archive is never left out: the original is 
 """
 
 
-def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> NDArray[np.int64]:
+def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> Ints:
     """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
     values: list[Any] = []
     sql = "SELECT q.number FROM questions q WHERE 1"

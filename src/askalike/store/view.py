@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from askalike.core.arrays import Ints
 from askalike.core.filters import Filter
 from askalike.core.records import Answer, DocumentKind, Link, LinkKind, Question
 from askalike.core.relevance import Split
@@ -50,9 +48,7 @@ class View:
     held_out_splits: tuple[str, ...] = ()
     held_out_ids: frozenset[str] = frozenset()
     engine: str | None = field(default=None, kw_only=True)
-    _filtered: dict[Filter, tuple[int, NDArray[np.int64]]] = field(
-        default_factory=dict, kw_only=True, compare=False, repr=False
-    )
+    _filtered: dict[Filter, tuple[int, Ints]] = field(default_factory=dict, kw_only=True, compare=False, repr=False)
 
     def require_in_place(self) -> None:
         """See Archive.require_in_place."""
@@ -225,7 +221,7 @@ class View:
             if clusters is None or not clusters.is_held_out(row[0], row[1]):
                 yield Link(*row)
 
-    def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
+    def filtered_docids(self, filter: Filter) -> Ints:
         """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64).
 
         They are cached until the archive changes: a service often searches with the same filter.

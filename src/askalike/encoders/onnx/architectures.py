@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Array, Floats32
+from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.weights import to_float32
 
@@ -160,7 +159,7 @@ class Transformer(FolderWeights):
         inner, hidden = self._tensor(name).shape
         return hidden, inner
 
-    def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Floats32:
+    def embed(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet.
 
         types: (texts, tokens), 1 for the tokens of a second text; all 0 without it, or if the model has one type only.
@@ -227,7 +226,7 @@ def find_prefix(tensors: Mapping[str, Array], words: str) -> str:
     return next((name.removesuffix(words) for name in tensors if name.endswith(words)), "")
 
 
-def _relative_buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
+def _relative_buckets(distance: Ints) -> Ints:
     """Return the bucket of each relative position: one each for near ones, logarithmic for far ones (T5, MPNet)."""
     half = RELATIVE_BUCKETS // 2
     exact = half // 2
@@ -286,7 +285,7 @@ class ModernBert(FolderWeights):
             before = self._affine(f"{prefix}attn_norm") if number else None
             yield ModernLayer(before, attention, attention_output, norm, intermediate, output, kind == SLIDING)
 
-    def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Floats32:
+    def embed(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens); there are no types of texts."""
         return to_float32(self.word_vectors[ids])
 

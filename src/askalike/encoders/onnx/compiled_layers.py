@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats32
+from askalike.core.arrays import Floats32, Ints
 from askalike.encoders.onnx.architectures import Affine, Layer, ModernBert, ModernLayer, Transformer
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add, add_and_normalise, attend, normalise
@@ -161,7 +160,7 @@ def run_modern_layers(
     activation: int,
     epsilon: float,
     tokens: int,
-    is_local: NDArray[np.int64],
+    is_local: Ints,
     waves: Matrix[np.float32],
     bias: Matrix[np.float32],
     workspace: Workspace,
@@ -248,7 +247,7 @@ class BuiltLayers:
         self._transformer = transformer
         self._runner = open_runner(transformer, bits)
 
-    def run(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Floats32:
+    def run(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the states (texts, tokens, hidden) of ids (texts, tokens). types: see Transformer.embed."""
         transformer = self._transformer
         return self._runner.run(transformer.embed(ids, types), transformer.attention_bias(ids.shape[1]))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError, SettingsError
@@ -154,7 +153,7 @@ class GraphBuilder:
         self._nodes.append(onnx.helper.make_node(operator, inputs, names, domain=domain, **attributes))
         return names
 
-    def constant(self, values: NDArray[Any]) -> str:
+    def constant(self, values: Array) -> str:
         """Add a constant."""
         name = f"c{len(self._constants)}"
         self._constants.append(make_tensor(name, values))
@@ -203,7 +202,7 @@ class GraphBuilder:
         return bytes(model.SerializeToString())
 
 
-def make_tensor(name: str, values: NDArray[Any]) -> Any:
+def make_tensor(name: str, values: Array) -> Any:
     """Return an array as a constant of a graph."""
     kind = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
     return onnx.TensorProto(

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats32
+from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
 from askalike.encoders.onnx.architectures import READABLE, open_transformer
@@ -58,7 +57,7 @@ class WordTable:
             raise InputError(f"{folder}: the weights have no tensor embedding.weight or embeddings")
         self._vectors, self._rows, self._weights = vectors, tensors.get("mapping"), tensors.get("weights")
 
-    def run(self, ids: NDArray[np.int64]) -> Floats32:
+    def run(self, ids: Ints) -> Floats32:
         """Return the vectors (texts, tokens, dim) of ids (texts, tokens)."""
         vectors = to_float32(self._vectors[ids if self._rows is None else self._rows[ids]])
         return vectors if self._weights is None else vectors * to_float32(self._weights[ids])[..., None]
@@ -80,7 +79,7 @@ class TokenWeights:
             raise InputError(f"{folder}: the weights have no tensor weight; expected a weight for each token")
         self._weights = to_float32(tensors["weight"])
 
-    def run(self, ids: NDArray[np.int64]) -> Floats32:
+    def run(self, ids: Ints) -> Floats32:
         """Return the weights of the tokens of texts, (texts, vocabulary), from ids (texts, tokens)."""
         vectors = np.zeros((len(ids), len(self._weights)), np.float32)
         np.put_along_axis(vectors, ids, self._weights[ids], 1)
@@ -243,7 +242,7 @@ class Layers(Protocol):
     max_tokens: int | None
     """The maximum number of tokens of a text; None if only the folder specifies it."""
 
-    def run(self, ids: NDArray[np.int64]) -> Floats32:
+    def run(self, ids: Ints) -> Floats32:
         """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
 
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Array, Floats32
+from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.values import format_count
 from askalike.encoders.onnx.architectures import Transformer
@@ -61,7 +60,7 @@ class OnnxPairModel:
             scores[places] = self._score_batch(np.array([one.ids for one in batch]), types)
         return scores
 
-    def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None) -> Floats32:
+    def _score_batch(self, ids: Ints, types: Ints | None) -> Floats32:
         values: Floats32 = self._layers.run(ids, types)[:, 0]
         for (weight, bias), after in self._head:
             values = values @ weight.T + bias

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Array
+from askalike.core.arrays import Array, Bytes, Floats32
 from askalike.core.errors import InputError
 
 WEIGHT_FILES = "model*.safetensors"
@@ -46,7 +45,7 @@ def map_tensors(folder: Path) -> dict[str, Array]:
     return tensors
 
 
-def to_float32(tensor: Array) -> NDArray[np.float32]:
+def to_float32(tensor: Array) -> Floats32:
     """Return a tensor, or some of its rows, as 32-bit numbers."""
     if tensor.dtype == np.uint16:  # bfloat16 is the upper half of a float32
         return (tensor.astype(np.uint32) << 16).view(np.float32)
@@ -76,10 +75,10 @@ class CompressedRows(ABC):
     shape: tuple[int, ...]
 
     @abstractmethod
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+    def __getitem__(self, rows: Any) -> Floats32:
         """Return some rows, (…, columns)."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats32:
         """Return all rows."""
         return self[:]
 
@@ -87,11 +86,11 @@ class CompressedRows(ABC):
 class BlockWeights(NamedTuple):
     """Weights (rows, blocks, BLOCK_SIZE) as bytes, and the scale of each block, (rows, blocks)."""
 
-    numbers: NDArray[np.uint8]
-    scales: NDArray[np.float32]
+    numbers: Bytes
+    scales: Floats32
 
 
-def quantise(weights: NDArray[np.float32]) -> BlockWeights:
+def quantise(weights: Floats32) -> BlockWeights:
     """Round weights (rows, columns) to 255 steps between a block's largest number and its negative."""
     rows, columns = weights.shape
     if padding := -columns % BLOCK_SIZE:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Array, Bytes, Ints, Ints32
+from askalike.core.arrays import Array, Bools, Bytes, Ints, Ints32
 from askalike.native.compiled import Matrix, compiled, inlined
 
 MARKS = ("", "\x1c", "\x1d", "\x1e")
@@ -48,7 +48,7 @@ def move_term(term: str, stored_fields: Sequence[int]) -> str:
     return term if own == field else MARKS[own] + term[1:]
 
 
-def fields_of_terms(term_bytes: Bytes, term_offsets: Ints, field_count: int) -> NDArray[np.uint8]:
+def fields_of_terms(term_bytes: Bytes, term_offsets: Ints, field_count: int) -> Bytes:
     """Return the number of the field of each term of a dictionary."""
     lengths, first = np.diff(term_offsets), np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
     fields = first - np.uint8(ord(MARKS[1]) - 1)
@@ -62,7 +62,7 @@ def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Ints]:
     return np.frombuffer(joined.encode(), np.uint8), offsets
 
 
-def select_terms(term_bytes: Bytes, term_offsets: Ints, keep: NDArray[np.bool_]) -> tuple[Bytes, Ints]:
+def select_terms(term_bytes: Bytes, term_offsets: Ints, keep: Bools) -> tuple[Bytes, Ints]:
     """Return the dictionary of some terms. keep: bool (n)."""
     lengths = np.diff(term_offsets)
     return term_bytes[np.repeat(keep, lengths)], np.append(0, np.cumsum(lengths[keep]))
@@ -80,7 +80,7 @@ def copy_terms(term_bytes: Bytes, term_offsets: Ints, terms: range, field: int, 
     return own, offsets
 
 
-def find_terms(term_bytes: Bytes, term_offsets: Ints, terms: Sequence[str]) -> NDArray[np.int64]:
+def find_terms(term_bytes: Bytes, term_offsets: Ints, terms: Sequence[str]) -> Ints:
     """Return the position of each term in a sorted dictionary, −1 for a missing term."""
     positions, keys = np.empty(len(terms), np.int64), np.empty(len(terms), np.uint64)
     packed = pack_terms(terms)
@@ -226,12 +226,12 @@ def edit_distance(one: str, other: str) -> int:
     return _compute_distance(first, second, np.empty((3, len(second) + 1), np.int64))
 
 
-def code_points(word: str) -> NDArray[np.int32]:
+def code_points(word: str) -> Ints32:
     """Return the code point of each character."""
     return np.frombuffer(word.encode("utf-32-le", "surrogatepass"), np.int32)
 
 
-def sign_terms(term_bytes: Bytes, term_offsets: Ints) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+def sign_terms(term_bytes: Bytes, term_offsets: Ints) -> tuple[Ints32, NDArray[np.uint64]]:
     """Return the length of each term in characters, and a mask of its characters: bit (code point modulo 64) is set."""
     n = len(term_offsets) - 1
     lengths, masks = np.empty(n, np.int32), np.empty(n, np.uint64)
@@ -241,7 +241,7 @@ def sign_terms(term_bytes: Bytes, term_offsets: Ints) -> tuple[NDArray[np.int32]
 
 @compiled()
 def _sign_terms(
-    term_bytes: Bytes, term_offsets: Ints, letters: Ints32, lengths: NDArray[np.int32], masks: NDArray[np.uint64]
+    term_bytes: Bytes, term_offsets: Ints, letters: Ints32, lengths: Ints32, masks: NDArray[np.uint64]
 ) -> None:
     for t in range(len(lengths)):
         lengths[t] = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
@@ -267,7 +267,7 @@ def find_near_terms(
 
 @compiled()
 def _scan_terms(
-    term_bytes: Bytes, term_offsets: Ints, lengths: NDArray[np.int32], masks: NDArray[np.uint64], first: int,
+    term_bytes: Bytes, term_offsets: Ints, lengths: Ints32, masks: NDArray[np.uint64], first: int,
     last: int, word: Ints32, max_edits: int, tail: int, open_end: bool, letters: Ints32, table: Matrix[np.int64],
     near: Matrix[np.int64],
 ) -> int:  # fmt: skip

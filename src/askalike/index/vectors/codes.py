@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Array, Floats32
+from askalike.core.arrays import Array, Floats, Floats32, Ints, Ints32
 from askalike.core.files import replace_file
 from askalike.index.files import create_arrays, open_arrays, release_pages
 from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
@@ -160,7 +160,7 @@ def _rotate_query(codes: Codes, query: Array, first: int, numbers: Array, terms:
 @compiled(fastmath=True)
 def _bound_scores(
     codes: Codes, live: NDArray[np.uint64], queries: Matrix[np.float32], numbers: Matrix[np.int8],
-    terms: Matrix[np.float32], offsets: Floats32, products: NDArray[np.int32], memory: Matrix[np.float32],
+    terms: Matrix[np.float32], offsets: Floats32, products: Ints32, memory: Matrix[np.float32],
     rows: Matrix[np.float32], block_max: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the upper bound of the score of every row, and of every block, for each query.
@@ -212,8 +212,8 @@ def _bound_scores(
 
 @compiled(fastmath=True)
 def _select_rows(
-    estimates: ScoreEstimates, values: Matrix[np.int8], scales: Floats32, errors: Floats32, docids: NDArray[np.int64],
-    query: Floats32, length: float, first: float, min_score: float, best: Floats32, rows: NDArray[np.int64],
+    estimates: ScoreEstimates, values: Matrix[np.int8], scales: Floats32, errors: Floats32, docids: Ints,
+    query: Floats32, length: float, first: float, min_score: float, best: Floats32, rows: Ints,
 ) -> int:  # fmt: skip
     """Write the rows that may be the best ones of the k best documents, and score `min_score`; return their number.
 
@@ -247,7 +247,7 @@ def _select_rows(
 
 
 @inlined()
-def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: NDArray[np.int64]) -> int:
+def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: Ints) -> int:
     """Write the rows whose estimates are at least `least`, ascending; return their number."""
     count = 0
     for block in range(len(estimates.block_max)):
@@ -312,7 +312,7 @@ def build_codes(
         _fill_codes(codes, part, n_rows)
 
 
-def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
+def _complete_basis(first: Floats) -> Floats:
     """Return an orthonormal basis as columns, the first of which points into this direction: (F, F)."""
     columns = np.eye(len(first))
     columns[:, 0] = first

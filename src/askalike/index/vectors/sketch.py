@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.arrays import Array, Floats32, Metric
+from askalike.core.arrays import Array, Floats, Floats32, Ints, Metric
 from askalike.native.compiled import Matrix, compiled, inlined, widen
 from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 
@@ -145,7 +144,7 @@ def four_products(
     values: Matrix[np.int8],
     scales: Floats32,
     errors: Floats32,
-    rows: NDArray[np.int64],
+    rows: Ints,
     count: int,
     i: int,
     query: Floats32,
@@ -171,14 +170,14 @@ def four_products(
     return a, b, c, d
 
 
-def exact_dots(rows: Array, query: Floats32) -> NDArray[np.float64]:
+def exact_dots(rows: Array, query: Floats32) -> Floats:
     """Return dot products: float64 (n). The order of addition does not depend on a row's position."""
     dots = np.empty(len(rows))
     _sum_products(rows, query, dots)
     return dots
 
 
-def exact_half_dots(rows: Array, places: Array, query: Floats32) -> NDArray[np.float64]:
+def exact_half_dots(rows: Array, places: Array, query: Floats32) -> Floats:
     """Return the dot products of the rows at some positions, as `exact_dots` does. rows: float16 (n, dim)."""
     dots = np.empty(len(places))
     _sum_half_products(rows.view(np.uint16), places, query.astype(np.float64), dots)
@@ -186,7 +185,7 @@ def exact_half_dots(rows: Array, places: Array, query: Floats32) -> NDArray[np.f
 
 
 @compiled(fastmath=True)
-def _sum_products(rows: Matrix[np.float32], query: Floats32, dots: NDArray[np.float64]) -> None:
+def _sum_products(rows: Matrix[np.float32], query: Floats32, dots: Floats) -> None:
     for i in range(len(rows)):
         dot = 0.0
         for j in range(len(query)):
@@ -195,9 +194,7 @@ def _sum_products(rows: Matrix[np.float32], query: Floats32, dots: NDArray[np.fl
 
 
 @compiled(fastmath=True)
-def _sum_half_products(
-    rows: Matrix[np.uint16], places: NDArray[np.int64], query: NDArray[np.float64], dots: NDArray[np.float64]
-) -> None:
+def _sum_half_products(rows: Matrix[np.uint16], places: Ints, query: Floats, dots: Floats) -> None:
     """Write the rows' dot products, each by the same machine code, and thus in the same order of addition."""
     for i in range(len(places)):
         for n in range(i + AHEAD_HALVES, min(i + AHEAD_HALVES + 1, len(places))):
@@ -209,7 +206,7 @@ def _sum_half_products(
         dots[i] = dot
 
 
-def exact_distances(rows: Array, query: Floats32) -> NDArray[np.float64]:
+def exact_distances(rows: Array, query: Floats32) -> Floats:
     """Return Euclidean distances: float64 (n). The order of addition does not depend on a row's position."""
     squares = np.empty(len(rows))
     _sum_squares(rows, query, squares)
@@ -217,7 +214,7 @@ def exact_distances(rows: Array, query: Floats32) -> NDArray[np.float64]:
 
 
 @compiled()
-def _sum_squares(rows: Matrix[np.float32], query: Floats32, squares: NDArray[np.float64]) -> None:
+def _sum_squares(rows: Matrix[np.float32], query: Floats32, squares: Floats) -> None:
     for i in range(len(rows)):
         square = 0.0
         for j in range(len(query)):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.core.arrays import Ints
+from askalike.core.arrays import Floats32, Ints, Ints32
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
 from askalike.core.records import Answer, Question
@@ -70,7 +70,7 @@ class TextFeatures(Protocol):
         """The token of each id; ids below RESERVED have none."""
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """The idf of each id, (len(tokens),)."""
 
     def split_words(self, text: Text) -> list[str]:
@@ -84,7 +84,7 @@ class TextFeatures(Protocol):
 class RaggedArray:
     """Concatenated rows of token ids of different lengths: row n is `values[starts[n] : starts[n + 1]]`."""
 
-    values: NDArray[np.int32]
+    values: Ints32
     starts: Ints
 
     @classmethod
@@ -147,7 +147,7 @@ class Vocabulary:
         return [self.ids.get(token, UNKNOWN) for token in tokens]
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """log(texts / texts with the word), float32 (len,); 0 for padding and the unknown word."""
         return np.array([math.log(self.total_texts / n) if n else 0.0 for n in self.text_counts], np.float32)
 
