@@ -90,7 +90,7 @@ def test_a_missing_ray_says_what_to_install(monkeypatch):
 
 
 def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.neighbours.BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.pairs.BATCH_SIZE", 50)
     written = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:

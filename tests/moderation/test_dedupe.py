@@ -67,7 +67,7 @@ def test_repeated_questions_are_clustered(archive, tmp_path):
 
 
 def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.neighbours.BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.pairs.BATCH_SIZE", 50)
     part = archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl"
     part.unlink(missing_ok=True)
     dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "whole.csv")

@@ -12,7 +12,7 @@ from askalike.evaluation.trec import write_run
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
-from askalike.store.filters import require_tags
+from askalike.store.records import require_tags
 
 SPLIT_PREFIX = "split:"
 

@@ -27,7 +27,7 @@ from askalike.rankers._searcher import (
     exclude_own,
 )
 from askalike.store import TrainingView, View
-from askalike.store.answers import docids_of_answers, docids_of_questions
+from askalike.store.contents import docids_of_answers, docids_of_questions
 
 
 class ByQuestionSettings(Settings):

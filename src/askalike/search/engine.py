@@ -27,7 +27,7 @@ from askalike.search.explain import explain_shown, extract_shown_snippet, keep_r
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
-from askalike.store.filters import require_tags
+from askalike.store.records import require_tags
 
 MAX_DEPTH_FACTOR = 64
 """Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""

@@ -14,9 +14,8 @@ from askalike.service.callers import caller_id, enforce_storing_limit
 from askalike.service.schema import MAX_TITLE_LENGTH, CommitResponse, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
-from askalike.store.answers import get_answers
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
-from askalike.store.editing import get_links, put_records
+from askalike.store.editing import get_answers, get_links, put_records
 from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback, log_query
 from askalike.store.sources import source_names
 from askalike.text.analyzer import Analyzer

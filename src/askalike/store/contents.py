@@ -1,4 +1,4 @@
-"""Reads an archive's contents in bulk: counts, faults, whole tables for exports, a hash, and seeded samples.
+"""Reads an archive's contents in bulk: counts, faults, groups, whole tables for exports, a hash, and seeded samples.
 
 Samples are for statistics that would be slow in full."""
 
@@ -322,6 +322,22 @@ def duplicate_links_at(database: Database, ids: Iterable[str]) -> list[tuple[str
     sql = """WITH ends(id) AS (SELECT value FROM json_each(?)) SELECT source, target FROM links WHERE
         kind = 'duplicate' AND source != target AND (source IN ends OR target IN ends)"""
     return list(database._connection.execute(sql, (json.dumps(list(ids)),)))
+
+
+def docids_of_answers(database: Database, question_docids: Iterable[int]) -> dict[int, list[int]]:
+    """Map each question's docid to those of its answers: accepted first, then by votes."""
+    sql = f"""SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number
+        {IN_JSON_SQL} ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
+    answers: dict[int, list[int]] = {}
+    for question, answer in select_in_chunks(database, sql, question_docids):
+        answers.setdefault(question, []).append(answer)
+    return answers
+
+
+def docids_of_questions(database: Database, answer_docids: Iterable[int]) -> dict[int, int]:
+    """Map each answer's docid to that of its question, if the question exists."""
+    sql = "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number"
+    return dict(select_in_chunks(database, f"{sql} {IN_JSON_SQL}", answer_docids))
 
 
 def query_sources(database: Database, split: str) -> dict[str, str]:

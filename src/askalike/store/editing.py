@@ -11,7 +11,7 @@ from askalike.core.records import Answer, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.database import IN_JSON_SQL, atomic, change_transaction, storage_errors, write_transaction
 from askalike.store.languages import detect_text_language
-from askalike.store.records import ACCEPTED_SQL, check_record
+from askalike.store.records import ACCEPTED_SQL, ANSWER_SQL, answer_from_row, check_record
 from askalike.store.writer import ArchiveWriter
 
 MAX_RECORDS = 1_000
@@ -124,6 +124,22 @@ def delete_link_row(connection: sqlite3.Connection, link: Link) -> bool:
     """Delete a link within the caller's transaction; return whether it existed."""
     sql = "DELETE FROM links WHERE source = ? AND target = ? AND kind = ?"
     return connection.execute(sql, (link.source, link.target, link.kind)).rowcount > 0
+
+
+def get_answer(archive: Archive, id: str) -> Answer | None:
+    """Return the answer with that id, or None."""
+    row = archive._connection.execute(f"{ANSWER_SQL} WHERE a.id = ?", (id,)).fetchone()
+    return answer_from_row(row) if row else None
+
+
+def get_answers(archive: Archive, question_id: str, limit: int = -1, offset: int = 0) -> list[Answer]:
+    """Return a question's answers: the accepted one first, then by votes, then in the order in which they were added.
+
+    limit, offset: return at most that many, after the first ones; -1 for no limit.
+    """
+    sql = f"""{ANSWER_SQL} WHERE a.question_id = ? ORDER BY (q.accepted_answer_id IS a.id) DESC,
+        COALESCE(a.votes, 0) DESC, a.number LIMIT ? OFFSET ?"""
+    return [answer_from_row(row) for row in archive._connection.read(sql, (question_id, limit, offset))]
 
 
 def get_links(

@@ -12,7 +12,6 @@ from askalike.core.filters import Filter
 from askalike.core.records import Answer, DocumentKind, Link, LinkKind, Question
 from askalike.core.relevance import Split
 from askalike.store.database import CHUNK_ROWS, IN_JSON_SQL, SharedConnection, select_in_chunks
-from askalike.store.filters import select_filtered_docids
 from askalike.store.labels import Clusters
 from askalike.store.records import (
     ACCEPTED_SQL,
@@ -21,6 +20,7 @@ from askalike.store.records import (
     QUESTION_SQL,
     answer_from_row,
     question_from_row,
+    select_filtered_docids,
 )
 
 MAPPED_ROWS, MAPPED_BYTES = 1_000, 1 << 40  # from so many ids on the file is mapped: 27 instead of 47 ms for 18,000

@@ -26,8 +26,7 @@ from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.schema import QuestionTitle, ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.answers import get_answer
-from askalike.store.editing import ChangedRecordError, get_links, replace_record
+from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
 from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 

@@ -21,7 +21,6 @@ from askalike.service.schema import (
     RecordBatch,
     StoredQuestion,
 )
-from askalike.store import answers as stored_answers
 from askalike.store import editing, revisions
 
 ROUTERS = questions, answers, links = [
@@ -136,14 +135,14 @@ async def get_answers(
     offset: Annotated[int, Query(ge=0, le=2**53, description="number of answers to skip")] = 0,
 ) -> AnswersResponse:
     """Return the answers to a question, the accepted one first, then by votes, a page at a time."""
-    stored = await archive.run_on_store(lambda store: stored_answers.get_answers(store, question, limit, offset))
+    stored = await archive.run_on_store(lambda store: editing.get_answers(store, question, limit, offset))
     return AnswersResponse(answers=[AnswerRecord.from_answer(answer) for answer in stored])
 
 
 @answers.get("/answers/{id:id}", summary="Read an answer")
 async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     """Return an answer."""
-    answer = await archive.run_on_store(lambda store: stored_answers.get_answer(store, id))
+    answer = await archive.run_on_store(lambda store: editing.get_answer(store, id))
     if answer is None:
         raise HTTPException(404, f"no answer {id!r}")
     return AnswerRecord.from_answer(answer)
