@@ -11,7 +11,7 @@ from tests.calibration.riverside import riverside
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
 from askalike.core.records import EvaluationQuery, Judgement
-from askalike.moderation import neighbours
+from askalike.moderation import pairs
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
 from askalike.tuning import successive_candidates
@@ -71,8 +71,8 @@ def test_tune_with_few_labels(sites, monkeypatch) -> None:
 
 def test_dedupe_uncalibrated_reuses_neighbours(sites, tmp_path, monkeypatch) -> None:
     searches = []
-    retrieve = neighbours.retrieve_hits
-    monkeypatch.setattr(neighbours, "retrieve_hits", lambda *of: searches.append(of) or retrieve(*of))
+    retrieve = pairs.retrieve_hits
+    monkeypatch.setattr(pairs, "retrieve_hits", lambda *of: searches.append(of) or retrieve(*of))
     same = tmp_path / "same.csv"
     code, out, err = run_command("dedupe", sites, "-o", same, *WORDS)
     assert (code, "by similarity, not a probability" in out, bool(searches)) == (0, True, True), err
