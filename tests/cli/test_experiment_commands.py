@@ -39,7 +39,7 @@ def place(desk):
     return desk.parent
 
 
-def test_it_prints_the_table_the_verdict_and_where_the_folder_is(place):
+def test_it_prints_table_verdict_and_folder(place):
     done = askalike("experiment", "two.toml", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Two\nsystem")

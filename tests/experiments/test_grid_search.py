@@ -31,13 +31,13 @@ def test_the_settings_with_the_highest_mean_are_chosen(archive):
     assert [(s["b"], v) for s, v in tuned.trials] == [(0.75, 0.0), (0.0, 1.0), (0.5, 1.0)]
 
 
-def test_of_equally_good_settings_those_tried_first_are_taken(archive):
+def test_earliest_of_equally_good_settings_is_taken(archive):
     tuned = tune_ranker(archive, "bm25", {"k1": [1.2, 0.9], "b": [0.75, 0.5]}, LABELS, "Success@2")
     assert [list(s.values()) for s, _ in tuned.trials] == [[1.2, 0.75], [1.2, 0.5], [0.9, 0.75], [0.9, 0.5]]
     assert tuned.settings == {"k1": 1.2, "b": 0.75}
 
 
-def test_any_ranker_s_settings_can_be_tuned_and_progress_is_reported(archive):
+def test_settings_of_any_ranker_are_tuned_with_progress(archive):
     calls = []
     space = [{"lambda": [0.7, 0.2]}, {"stop_words": [True], "lambda": [0.7]}]
     tuned = tune_ranker(
@@ -47,7 +47,7 @@ def test_any_ranker_s_settings_can_be_tuned_and_progress_is_reported(archive):
     assert len(tuned.trials) == 3
 
 
-def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
+def test_large_grid_is_searched_by_one_setting(archive, monkeypatch):
     monkeypatch.setattr(grid_search, "MAX_COMBINATIONS", 5)
     space = {"k1": [1.2, 0.5, 2.0], "b": [0.75, 0.5, 0.0]}
     tuned = tune_ranker(archive, "bm25", space, LABELS, "Success@1", fixed={"fields": "text"})
@@ -55,7 +55,7 @@ def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
     assert len(tuned.trials) < 9
 
 
-def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
+def test_weighted_hybrids_rank_as_each_alone(archive):
     hybrids = [Trial("hybrid", {"parts": ["bm25", "tfidf"], "weights": [w, 1.0]}) for w in (0.0, 1.0, 3.0)]
     task, parts = RankingTask(archive), {"dev": LABELS}
     together = list(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([*hybrids, Trial("bm25")]))
@@ -63,7 +63,7 @@ def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
     assert together[:3] == alone
 
 
-def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
+def test_indexes_of_trials_alone_are_removed(archive):
     bm25 = rankers.create("bm25")
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())
@@ -75,7 +75,7 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     assert set((archive.path / "index").iterdir()) == {old, chosen}
 
 
-def test_an_index_that_another_process_writes_is_not_removed(archive):
+def test_foreign_index_is_not_removed(archive):
     evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
     list(evaluator.evaluate_trials([Trial("bm25", {"fields": "title"})]))
     [index] = rankers.create("bm25", {"fields": "title"}).indexes(archive.view())
@@ -103,7 +103,7 @@ def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, message):
 
 
 @pytest.mark.parametrize("name", registry.names("similarity"))
-def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, archive):
+def test_similarities_declare_grids_that_begin_with_defaults(name, archive):
     grids = tuning_grids(archive, name, {})
     trials = [settings for grid in grids for settings in combinations(grid, {})]
     assert rankers.create(name, trials[0]).similarity == rankers.create(name).similarity
@@ -111,7 +111,7 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
     assert len(built) == len(trials) > 1
 
 
-def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
+def test_fields_have_weights_with_titles_and_bodies(archive):
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])
     assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)
