@@ -15,7 +15,7 @@ import numpy as np
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, find_rule
 from askalike.core.config import parse_assignments
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.labels.splits import load_split
 from askalike.rankers import Searcher, to_run
 from askalike.store import Archive

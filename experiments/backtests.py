@@ -23,7 +23,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import RankerDescription, calibrate_sample
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.experiments.provenance import collect_provenance
 from askalike.replay.backtest import backtest, select_window
 from askalike.store import Archive, Clusters

@@ -15,7 +15,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import find_rule
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import Searcher, to_run
 from askalike.store import Archive
 

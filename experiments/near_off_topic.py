@@ -13,7 +13,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import find_rule
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.labels.splits import load_split
 from askalike.rankers import to_run
 from askalike.store import Archive

@@ -143,7 +143,7 @@ def test_retriever_is_in_memory(monkeypatch, tmp_path):
 def test_nothing_is_imported_before_it_is_used():
     script = "import sys, askalike; assert askalike.Question; print(*sys.modules)"
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    light = {"askalike", "askalike.core", "askalike.core.errors", "askalike.core.types"}
+    light = {"askalike", "askalike.core", "askalike.core.records"}
     assert {name for name in printed if name.startswith("askalike")} == light
 
 

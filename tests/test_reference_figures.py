@@ -13,7 +13,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.labels.splits import load_split
 from askalike.rankers import create, open_current

@@ -379,7 +379,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
      Step(1, f"{SEARCHER}.explain", "rankers._ranking:explain_retrieved",
           "The words that query and document share, with their contributions.", returns=True)),
     (Step(0, "search.engine:SearchResult", TOGETHER),
-     Step(1, "core.types:SearchHit", "search.engine:_make_hit", begins=True)),
+     Step(1, "core.hits:SearchHit", "search.engine:_make_hit", begins=True)),
 )  # fmt: skip
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
 COLUMNS = ("The engine", "The ranker", "What it reads")

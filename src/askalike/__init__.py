@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askalike.calibration.calibrate import calibrate
+    from askalike.core.arrays import VectorPart, Vectors
     from askalike.core.config import Settings, validate_settings
     from askalike.core.errors import (
         ArchiveError,
@@ -28,26 +29,19 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from askalike.core.filters import AllowedDocs, Filter
-    from askalike.core.types import (
+    from askalike.core.hits import Collection, Contribution, Explanation, Run, SearchHit, TopDocs
+    from askalike.core.iteration import Progress
+    from askalike.core.records import (
         Answer,
-        Collection,
-        Contribution,
         EvaluationQuery,
-        Explanation,
         Judgement,
         Link,
         LocatedRecord,
         Place,
-        Progress,
         Question,
         RejectedRow,
-        Run,
-        SearchHit,
-        Split,
-        TopDocs,
-        VectorPart,
-        Vectors,
     )
+    from askalike.core.relevance import Split
     from askalike.encoders import Encoder, encode_texts
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.significance import compare
@@ -89,14 +83,16 @@ __all__ = [
 ]
 _NAMES = {
     "calibration.calibrate": ("calibrate",),
+    "core.arrays": ("VectorPart", "Vectors"),
     "core.config": ("Settings", "validate_settings"),
     "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
     "core.filters": ("AllowedDocs", "Filter"),
-    "core.types": (
-        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
-        "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
-        "VectorPart", "Vectors",
+    "core.hits": ("Collection", "Contribution", "Explanation", "Run", "SearchHit", "TopDocs"),
+    "core.iteration": ("Progress",),
+    "core.records": (
+        "Answer", "EvaluationQuery", "Judgement", "Link", "LocatedRecord", "Place", "Question", "RejectedRow",
     ),
+    "core.relevance": ("Split",),
     "encoders": ("Encoder", "encode_texts"),
     "evaluation.evaluate": ("evaluate",),
     "evaluation.significance": ("compare",),

@@ -16,7 +16,7 @@ from askalike.calibration.abstention import (
     off_topic_questions,
 )
 from askalike.cli.search import index_command
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive

@@ -11,7 +11,7 @@ from askalike.calibration.calibration import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.thresholds import Threshold
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER as RANKER
 

@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate, calibrate_run, find_score
 from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Run
+from askalike.core.hits import Run
 from askalike.evaluation.intervals import binomial_upper_bound
 from askalike.evaluation.trec import write_run
 from askalike.store import Archive

@@ -11,7 +11,7 @@ import pytest
 
 from askalike.core import children
 from askalike.core.parallel import map_pieces, use_workers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search import interim
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive

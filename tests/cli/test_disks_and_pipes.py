@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from commands import MAIN, assert_refused, environment
 from commands import run_command as run

@@ -9,7 +9,7 @@ import pytest
 
 import askalike
 from askalike import encoders
-from askalike.core.types import Hit
+from askalike.core.hits import Hit
 from askalike.store import Archive
 from commands import run_command as run
 from planted import plant

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askalike.cli.search import match_lines
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import create
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive

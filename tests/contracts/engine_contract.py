@@ -10,7 +10,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 from calibration.riverside import import_riverside

@@ -4,7 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from needs import need
 from small_models import write_cross_encoder

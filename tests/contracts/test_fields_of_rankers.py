@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike import rankers
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
 from askalike.store.editing import delete_answers

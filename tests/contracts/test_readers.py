@@ -9,7 +9,7 @@ import pytest
 from askalike.core import registry
 from askalike.core.config import validate_settings
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, RejectedRow
+from askalike.core.records import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, RejectedRow
 from askalike.readers import SourceFiles, import_archive
 from askalike.store import Archive
 

@@ -48,16 +48,27 @@ def test_jobs_keep_order_and_read_few_pieces_ahead():
         assert os.getpid() not in map_pieces(eval, ["__import__('os').getpid()"])
 
 
-@pytest.mark.parametrize("apart", [None, print])
-def test_a_killed_process_is_an_error(apart):
+@pytest.mark.parametrize("long", [False, True])
+def test_a_killed_process_is_an_error(long):
     with use_workers(2), pytest.raises(WorkerError, match="died .* fewer --jobs"):
-        list(map_pieces(signal.raise_signal, [signal.SIGKILL], apart=apart))
+        list(map_pieces(signal.raise_signal, [signal.SIGKILL], long=long))
 
 
-@pytest.mark.parametrize("apart", [None, print])
-def test_workers_pass_errors_on(workers, apart):
+def test_long_pieces_have_new_processes_as_many_as_the_memory_holds(monkeypatch):
+    monkeypatch.setattr(parallel, "_memory_bytes", lambda: 3 * parallel.BYTES_PER_PROCESS - 1)
+    numbers = itertools.count()
+    with use_workers(5):
+        results = map_pieces(process_of, numbers, long=True)
+        processes = [next(results) for _ in range(4)]
+        assert next(numbers) == 3 + 2 * parallel.PIECES_PER_WORKER
+        results.close()
+    assert len(set(processes)) == 4
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_workers_pass_errors_on(workers, long):
     with use_workers(**workers), pytest.raises(ValueError, match="invalid literal"):
-        list(map_pieces(int, ["1", "one"], apart=apart))
+        list(map_pieces(int, ["1", "one"], long=long))
 
 
 @pytest.mark.long
@@ -79,7 +90,7 @@ def test_a_missing_ray_says_what_to_install(monkeypatch):
 
 
 def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.neighbours.BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.pairs.BATCH_SIZE", 50)
     written = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:
@@ -123,6 +134,10 @@ def test_tuning_chooses_the_same(workers, calibrated_riverside):
             results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
     assert len(results[0].trials) == 6
     assert results[0] == results[1]
+
+
+def process_of(piece):
+    return os.getpid()
 
 
 def read_files(folder):

@@ -9,7 +9,7 @@ import pytest
 
 from askalike import encoders, rankers
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
@@ -177,7 +177,8 @@ def test_other_teacher_is_refused_and_none_needed(tmp_path):
 
 def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
-        "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
+        "import sys; from pathlib import Path; from askalike import encoders;"
+        "from askalike.core.records import Question;"
         "import askalike.learning.distil;"
         "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"

@@ -12,7 +12,7 @@ import pytest
 
 from askalike.core.errors import InputError
 from askalike.core.model_folders import find_model
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from needs import need
 from small_models import WORDS, write_encoder

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from askalike import rankers
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.experiments.cells import CellContext, run_cell
 from askalike.experiments.declaration import Experiment

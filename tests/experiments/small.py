@@ -4,7 +4,7 @@ from pathlib import Path
 
 import tomli_w
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 
 TOPICS = ("bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer", "window", "kitten", "sailing")

@@ -7,7 +7,7 @@ from small import categorised_questions, toml_at
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments.comparing import compare_runs
 from askalike.experiments.declaration import read_experiment

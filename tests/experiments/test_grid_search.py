@@ -5,7 +5,8 @@ import pytest
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question, Split
+from askalike.core.records import Question
+from askalike.core.relevance import Split
 from askalike.experiments import grid_search
 from askalike.experiments.grid_search import combinations, search_grid, tune_ranker, tuning_grids
 from askalike.experiments.measuring import RankingTask

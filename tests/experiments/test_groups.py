@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.reliability import GroupAverages, measure_reliability
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.experiments.comparing import compare_runs
 from askalike.experiments.declaration import read_experiment

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from outcomes import TWO, outcome_of
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.experiments import cards, report
 from askalike.experiments.cards import collect_ranks
 from askalike.experiments.outcome import ExperimentResult

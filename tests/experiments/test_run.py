@@ -14,7 +14,7 @@ import tomli_w
 from small import archive_at, toml_at
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import EvaluationQuery, Judgement, Question
+from askalike.core.records import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments import trials
 from askalike.experiments.declaration import read_experiment, resolve

@@ -11,7 +11,7 @@ from hypothesis import given as given_records
 from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.export import export_archive, join_answers_cell, join_cell, parse_cell
 from askalike.readers import import_archive
 from askalike.store import Archive

@@ -13,7 +13,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import AskalikeError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index import commits
 from askalike.index.files import VERIFIED_FILE
 from askalike.search import interim

@@ -12,7 +12,7 @@ from askalike import rankers
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER
 from askalike.core.errors import InputError
 from askalike.core.files import compute_sha256
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import build, find_package
 from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense

@@ -12,7 +12,7 @@ import pytest
 from damage import seeds
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search import interim
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive

@@ -8,7 +8,7 @@ import numpy as np
 
 from askalike.core import registry
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Collection, TopDocs
+from askalike.core.hits import Collection, TopDocs
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import VectorPart, Vectors
 from askalike.index import writing
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels

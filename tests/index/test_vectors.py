@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import VectorPart, Vectors
 from askalike.index.files import ARRAYS_FILE, open_arrays, release_pages
 from askalike.index.rows import DocAttributes
 from askalike.index.vectors import codes

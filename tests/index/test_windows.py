@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from brute import ALL, assert_agrees, search
 
-from askalike.core.types import Collection
+from askalike.core.hits import Collection
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.maxscore import WINDOW
 from askalike.index.lexical.prepared import QueryTerms

@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 import askalike
 from askalike import rankers
 from askalike.core.errors import InputError, NotFittedError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.labels.splits import unlearned_splits
 from askalike.rankers.learned_weights import TermWeights, _cross_entropy
 from askalike.store import Archive

@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.index.lexical.prepared import TermColumns
 from askalike.rankers._searcher import ResolvedQuery
 from askalike.rankers.lexical import LexicalSettings, TermExtractor

@@ -5,7 +5,7 @@ import pytest
 from askalike import rankers
 from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 
 REPORTS = {

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question, Run
+from askalike.core.hits import Run
+from askalike.core.records import Question
 from askalike.experiments import measuring
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.health.statistics import disk_sizes

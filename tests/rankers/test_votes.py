@@ -5,7 +5,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.replay.replay import replay
 from askalike.store import Archive
 

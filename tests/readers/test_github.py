@@ -9,7 +9,7 @@ from imported import Importing, Refusing
 
 from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive

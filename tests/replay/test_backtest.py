@@ -8,7 +8,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.replay import backtest as module
 from askalike.replay.backtest import backtest
 from askalike.replay.backtest_report import to_report, write_backtest

@@ -9,7 +9,7 @@ import pytest
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
 from askalike.replay.replay import group_into_periods, quarter_name, replay, select_queries, write_replay

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from askalike.text.words import fold_title

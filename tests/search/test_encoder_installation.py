@@ -10,7 +10,7 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.experiments.models import remove_model
 from askalike.health import run_checks
 from askalike.health.references import changed_encoder_files

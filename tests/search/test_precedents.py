@@ -3,7 +3,7 @@
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.search.engine import LocalEngine
 
 TITLES = {

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from random_examples import LONG

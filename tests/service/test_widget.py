@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.moderation.gaps import find_gaps
 from askalike.service.widget import load_script
 from askalike.store import Archive, keys

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
 from askalike.store.editing import delete_answers

@@ -4,7 +4,7 @@ import pytest
 from tests.tuning.small import REPHRASED, TEMPLATES, THINGS
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.experiments.measuring import LEADING_MEASURE, RankingTask, evaluate_ranker
 from askalike.labels.splits import load_split
 from askalike.store.deployments import get_served_ranker

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.core.types import Split
+from askalike.core.relevance import Split
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import UNTUNED, Candidate, Stage
 from askalike.tuning.task import TuningTask

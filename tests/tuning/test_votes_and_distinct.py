@@ -3,7 +3,7 @@
 import pytest
 
 from askalike import rankers
-from askalike.core.types import EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import EvaluationQuery, Judgement, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import candidate_search, run

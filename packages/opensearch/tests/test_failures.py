@@ -10,7 +10,7 @@ from cluster.nodes import Cluster
 import waiting
 from askalike import rankers
 from askalike.core.errors import EngineError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike_opensearch.maintenance import connect_to, init_cluster

@@ -7,7 +7,7 @@ import pytest
 from cluster.load import make_archive
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 from askalike_opensearch import state

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
-from askalike.calibration.curves import Bools
+from askalike.core.arrays import Bools, Floats
 from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import replace_file, write_atomically
-from askalike.core.types import Floats, Question
+from askalike.core.records import Question
 from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, View
 from askalike.text.analyzer import content_analyzer

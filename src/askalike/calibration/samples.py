@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.curves import Bools
 from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, HitFeatureExtractor
+from askalike.core.arrays import Bools, Floats
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.iteration import remaining_chunks
-from askalike.core.types import Floats, Progress, Question, Split
+from askalike.core.iteration import Progress, remaining_chunks
+from askalike.core.records import Question
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.labels import splits
 from askalike.labels.splits import (

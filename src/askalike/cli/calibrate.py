@@ -28,7 +28,7 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.evaluation.trec import read_qrels, read_run

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from askalike.core.iteration import ProgressTracker
+from askalike.core.iteration import LogCallback, Progress, ProgressTracker
 from askalike.core.output import escape_controls, raw_stream
-from askalike.core.types import LogCallback, Progress
 from askalike.evaluation.intervals import BinomialProportion
 
 if TYPE_CHECKING:

@@ -18,13 +18,15 @@ from askalike.cli.output import NO_RESULT_MESSAGE, open_console, print_remark, p
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
+from askalike.core.hits import Explanation, SearchHit
 from askalike.core.parallel import use_workers
-from askalike.core.types import Explanation, Question, SearchHit
+from askalike.core.records import Question
 from askalike.core.values import format_count, parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
 from askalike.store import Archive
+from askalike.store.records import require_tags
 from askalike.text.passages import extract_snippet, find_formulas
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -170,7 +172,7 @@ def rank_command(
         questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(options.build_ranker(archive, ranker, settings, fields), archive.view(), report)
-        archive.view().require_tags(tag or ())
+        require_tags(archive, tag or ())
         run = rankers.rank(searcher, questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
     print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")

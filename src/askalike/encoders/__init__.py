@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders._encoder import (
     AnswerGenerator,
     Encoder,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Vectors
 from askalike.core.errors import SettingsError
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Answer, Question, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders._vector_cache import VectorCache
 from askalike.store import TrainingView
 from askalike.text.features.hashed_ngrams import RowCounts, WeightedRows, WordRows, number_forms

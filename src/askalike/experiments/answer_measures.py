@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.types import Answer, Question, Split
+from askalike.core.arrays import Ints
+from askalike.core.records import Answer, Question
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.experiments.measuring import RankingTask
@@ -96,7 +97,7 @@ def relevant_pairs(task: RankingTask, labels: Split) -> list[tuple[Question, Ans
 
 def _sample_wrong_answers(
     pairs: Sequence[tuple[Question, Answer]], ids: Sequence[str], rows: Mapping[str, int], labels: Split
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return for each pair the row of a random answer that is wrong for its query; its own row if all are right."""
     generator, wrong = random.Random(SEED), []
     grades = {question.id: labels.qrels.get(query, {}) for query, question in labels.queries.items()}

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from askalike.core.types import DocumentKind, Floats, Question, Run
+from askalike.core.arrays import Floats
+from askalike.core.hits import Run
+from askalike.core.records import DocumentKind, Question
 from askalike.evaluation.evaluate import (
     FirstRelevantRanks,
     first_relevant_ranks,

@@ -13,8 +13,9 @@ import numpy as np
 from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import measure_folder, write_atomically
-from askalike.core.iteration import T
-from askalike.core.types import Progress, Run, Split
+from askalike.core.hits import Run
+from askalike.core.iteration import Progress, T
+from askalike.core.relevance import Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Qrels, Run
+from askalike.core.hits import Run
+from askalike.core.relevance import Qrels
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
 from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare

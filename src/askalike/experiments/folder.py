@@ -15,7 +15,7 @@ import tomli_w
 from askalike.core.config import format_path
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import write_atomically
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback
 from askalike.core.values import now
 from askalike.learning.trainers import TRAINING_LOGGER
 

@@ -9,7 +9,8 @@ from typing import Any
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Progress, Split
+from askalike.core.iteration import Progress
+from askalike.core.relevance import Split
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
 from askalike.rankers import Tunable

@@ -10,7 +10,8 @@ from askalike import encoders, rankers
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import measure_folder
-from askalike.core.types import Question, Run
+from askalike.core.hits import Run
+from askalike.core.records import Question
 from askalike.encoders import MODEL_FILE
 from askalike.labels.splits import document_kind, load_split
 from askalike.learning.models import partial_folder

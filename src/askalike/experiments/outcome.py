@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askalike.core.types import Run, Split
+from askalike.core.hits import Run
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import group_column
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from askalike.core.types import Floats
+from askalike.core.arrays import Floats
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.measures import canonical_name

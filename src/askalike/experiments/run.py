@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.iteration import ProgressTracker, T
+from askalike.core.iteration import LogCallback, Progress, ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import LogCallback, Progress, Split
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
@@ -160,7 +160,7 @@ def _run_cells(context: CellContext, tuned: TuningRecords, open_bar: OpenBar) ->
     with open_bar("systems") as report:
         if has_workers():
             ranked = [(system, settings.get(system.label, {}), seed) for system, seed in pairs if system.run is None]
-            _write_cells_on_workers(context, ranked, report, open_bar)
+            _write_cells_on_workers(context, ranked, report)
         for done, (system, seed) in enumerate(pairs):
             if report and not has_workers():
                 report(done, len(pairs))
@@ -184,21 +184,13 @@ Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
 """A system, its tuned settings, and the seed."""
 
 
-def _write_cells_on_workers(
-    context: CellContext, cells: Sequence[Cell], report: Progress | None, open_bar: OpenBar
-) -> None:
+def _write_cells_on_workers(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
     """Write the runs of all cells on the workers; they are then read like those of an interrupted experiment."""
     experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
     work = partial(_write_cell, experiment, context.folder.path.resolve())
-    with ExitStack() as remarks:
-
-        def remark(line: str) -> None:
-            context.folder.log(line)
-            remarks.enter_context(open_bar(line))
-
-        for done, _ in enumerate(map_pieces(work, cells, apart=remark), 1):
-            if report:
-                report(done, len(cells))
+    for done, _ in enumerate(map_pieces(work, cells, long=True), 1):
+        if report:
+            report(done, len(cells))
 
 
 def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:

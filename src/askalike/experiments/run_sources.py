@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import DocumentKind, Qrels, Question, Split
+from askalike.core.records import DocumentKind, Question
+from askalike.core.relevance import Qrels, Split
 from askalike.evaluation.trec import read_qrels
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, evaluation_split

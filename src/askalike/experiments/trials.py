@@ -12,8 +12,10 @@ from typing import Any, Self
 
 from askalike import rankers
 from askalike.core.errors import AskalikeError, SearchIndexError
+from askalike.core.hits import Run
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import DocumentKind, Run, Split
+from askalike.core.records import DocumentKind
+from askalike.core.relevance import Split
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties

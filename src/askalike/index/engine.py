@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from askalike.core import registry
+from askalike.core.arrays import Array, Floats, Vectors
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm
-from askalike.index.rows import Array, DocAttributes, FoundTitles
+from askalike.index.rows import DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 

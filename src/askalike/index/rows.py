@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array
 from askalike.native.compiled import compiled, inlined
 
-Array = NDArray[Any]
 NO_DELETIONS = np.empty(0, np.int32)
 FoundTitles = Callable[[], Mapping[int, Sequence[int]]]
 """Returns, for the rows of queries with exactly the title of a question, the docids of these questions, ascending."""

@@ -26,8 +26,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askalike.core.errors import AskalikeError, InputError, SettingsError
 from askalike.core.filters import Filter
+from askalike.core.hits import SearchHit
 from askalike.core.network import base_url, listen
-from askalike.core.types import Answer, Question, SearchHit
+from askalike.core.records import Answer, Question
 from askalike.core.values import is_loopback, safe_url
 from askalike.search.engine import LocalEngine
 from askalike.search.explain import found_words

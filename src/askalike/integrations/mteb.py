@@ -23,7 +23,7 @@ import askalike
 from askalike import rankers
 from askalike.calibration.calibration import settings_json
 from askalike.core.errors import AskalikeError, InputError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 

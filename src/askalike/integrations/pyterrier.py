@@ -10,7 +10,7 @@ from pandas import DataFrame  # type: ignore[import-untyped, unused-ignore]
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Markup, Question
+from askalike.core.records import Markup, Question
 from askalike.labels.splits import identify_queries
 from askalike.store import Archive
 from askalike.text.clean import guess_markup

@@ -36,6 +36,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats, Ints
 from askalike.core.files import user_cache
 from askalike.native.code_files import CodeFolder
 from askalike.native.machine_code import (
@@ -100,10 +101,10 @@ class Repeated(np.lib.mixins.NDArrayOperatorsMixin):
     values: (n). ends: int64 (n), the end of each one's elements. To numpy, it is the array of all elements.
     """
 
-    def __init__(self, values: NDArray[np.float64], ends: NDArray[np.int64]) -> None:
+    def __init__(self, values: Floats, ends: Ints) -> None:
         self.values, self.ends = values, ends
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.repeat(self.values, np.diff(self.ends, prepend=0)).astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -112,7 +113,7 @@ class Repeated(np.lib.mixins.NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*expanded, **options)
 
 
-def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
+def elementwise(formula: Callable[..., float]) -> Callable[..., Floats]:
     """Vectorise a formula of floats: it then takes float64 arrays that broadcast together.
 
     The arguments after the second may be Repeated, all with the same ends: what depends on them alone is then computed
@@ -138,7 +139,7 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     loop.__name__, loop.__qualname__, loop.__module__ = function.__name__, function.__qualname__, function.__module__
     native = CompiledFunction(inlined()(loop))
 
-    def apply(*arguments: Any) -> NDArray[np.float64]:
+    def apply(*arguments: Any) -> Floats:
         if Repeated in map(type, arguments):
             ends = next(one.ends for one in arguments if isinstance(one, Repeated))
             varying, fixed = arguments[:2], arguments[2:]
@@ -326,7 +327,7 @@ def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
     return cast(Callable[..., Sequence[Any]], scope["read"])
 
 
-def _refuse_other_type(array: NDArray[Any], kind: ArrayType) -> None:
+def _refuse_other_type(array: Array, kind: ArrayType) -> None:
     if array.dtype != kind.dtype or array.ndim != kind.dimensions or not array.flags.c_contiguous:
         expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
         raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")

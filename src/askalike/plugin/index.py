@@ -3,9 +3,10 @@
 An engine's class implements `IndexEngine`, and is registered in the group `askalike.engines`.
 """
 
+from askalike.core.arrays import Array, Floats, VectorPart, Vectors
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.engine import (
     ArchiveIndex,
     IndexEngine,
@@ -35,10 +36,11 @@ from askalike.index.lexical.term_scores import (
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS, NearSearch, NearTerm, select_near_terms
-from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles, find_distinct, find_positions
+from askalike.index.rows import MAX_TITLES, DocAttributes, FoundTitles, find_distinct, find_positions
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.store.contents import pending_changes
 
 __all__ = [
     "MAX_COMPLETIONS",
@@ -86,6 +88,7 @@ __all__ = [
     "integer_scale",
     "mark_terms",
     "nonzero_rows",
+    "pending_changes",
     "round_lengths",
     "round_to_integers",
     "score_bounds",

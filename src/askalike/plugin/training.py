@@ -4,11 +4,12 @@ An object that keeps to `Trainer` is registered in the group `askalike.trainers`
 `archive.training_view(held_out)` hides what will be measured; all functions here read labels through it.
 """
 
+from askalike.core.arrays import Metric
 from askalike.core.children import safe_path
 from askalike.core.config import IntegerList, Tables, TextList
 from askalike.core.errors import UnknownSettingError
-from askalike.core.iteration import chunks
-from askalike.core.types import LogCallback, Metric, Qrels, TrainingPair
+from askalike.core.iteration import LogCallback, chunks
+from askalike.core.relevance import Qrels, TrainingPair
 from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
 from askalike.labels.training_pairs import collect_learned, training_pairs

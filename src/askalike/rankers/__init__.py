@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError, UnwritableIndexError
-from askalike.core.types import Progress
+from askalike.core.iteration import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.trainers import internal_names, list_recipes

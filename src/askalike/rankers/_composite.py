@@ -12,8 +12,8 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
+from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Progress
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.trainers import SEED_SETTING, list_recipes

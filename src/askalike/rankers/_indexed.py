@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import NotFittedError, UnusableIndexError
-from askalike.core.iteration import chunks
-from askalike.core.types import Answer, AnsweredQuestion, Progress, Question
+from askalike.core.iteration import Progress, chunks
+from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from askalike.core.errors import SettingsError
+from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Progress
 from askalike.encoders import Encoder
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex

@@ -12,20 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
-from askalike.core.types import Contribution, Explanation, Question, Run
+from askalike.core.hits import Contribution, Explanation, Run
+from askalike.core.records import Question
 from askalike.index.rows import find_distinct
-from askalike.rankers._searcher import (
-    Docids,
-    Explanations,
-    ResolvedQuery,
-    Retrieved,
-    Scores,
-    Searcher,
-    Texts,
-    find_excluded,
-)
+from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Searcher, Texts, find_excluded
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language

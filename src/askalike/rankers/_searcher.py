@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
+from askalike.core.arrays import Docids, Scores
 from askalike.core.config import FieldNames, NumberList, Settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, TopDocs
+from askalike.core.hits import TYPED_QUERY_ID, Explanation, TopDocs
+from askalike.core.records import Question
 from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import FoundTitles, find_distinct
@@ -35,8 +37,6 @@ CODE_SHARE = 1 / 3
 _FORMULA = re.compile(r"\$[^$]*\$?")
 _SIGN_OF_CODE = re.compile(r"[^\w\s'’\"“”?!.,:&/\u2010-\u2015-]")
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
-Scores = NDArray[np.float64]
-Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch

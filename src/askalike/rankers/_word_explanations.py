@@ -12,8 +12,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats, Vectors
+from askalike.core.hits import Contribution, Explanation, Span
 from askalike.core.lazy import lazy_property
-from askalike.core.types import Answer, Contribution, Explanation, Floats, Markup, Question, Span, Vectors
+from askalike.core.records import Answer, Markup, Question
 from askalike.encoders import TextWords
 from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.clean import MAX_CACHED_TEXTS

@@ -9,25 +9,25 @@ import numpy as np
 from pydantic import Field
 
 from askalike import rankers
+from askalike.core.arrays import Docids, Scores
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
+from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Progress
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     DEPTH_FACTOR,
-    Docids,
     Explanations,
     ResolvedQuery,
     Retrieved,
-    Scores,
     Searcher,
     Texts,
     exclude_own,
 )
 from askalike.store import TrainingView, View
+from askalike.store.contents import docids_of_answers, docids_of_questions
 
 
 class ByQuestionSettings(Settings):
@@ -107,7 +107,7 @@ class ByQuestionSearcher(Searcher):
         depth, queries = k, exclude_own(self.inner.view, queries)
         while True:
             questions = self.inner.retrieve(queries, depth)
-            answers = self.view.docids_of_answers(questions.distinct_docids)
+            answers = docids_of_answers(self.view, questions.distinct_docids)
             rows = zip(questions.docids, questions.scores, strict=True)
             found = [_answers(docids, scores, answers, k, allowed) for docids, scores in rows]
             pairs = zip(found, questions.docids, strict=True)
@@ -119,7 +119,7 @@ class ByQuestionSearcher(Searcher):
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
-        questions = self.view.docids_of_questions({int(docid) for own in docids for docid in own})
+        questions = docids_of_questions(self.view, {int(docid) for own in docids for docid in own})
         rows = [np.array([questions.get(int(n), -1) for n in own], np.int64) for own in docids]
         scored = self.inner.score(exclude_own(self.inner.view, queries), rows)
         return Retrieved(queries, docids, scored.scores, scored.scores, vectors=scored.vectors)

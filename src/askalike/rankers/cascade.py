@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from askalike.core.arrays import Docids
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.store import View
 
 

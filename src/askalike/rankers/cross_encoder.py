@@ -10,13 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from askalike.core.arrays import Floats32
 from askalike.core.config import Settings, validate_settings
 from askalike.core.model_folders import find_cross_encoder
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.rankers.pairwise import PairwiseRanker
 from askalike.text.clean import CodeRule, plain_text
 
@@ -54,10 +53,10 @@ class CrossEncoderScorer:
                 digest.update(f"{path.stat().st_size}".encode() + file.read())
         return digest.hexdigest()
 
-    def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
+    def score(self, query: Question, documents: Sequence[Question | Answer]) -> Floats32:
         """See PairScorer.score."""
         text = self._text(query)
-        scores: NDArray[np.float32] = self._model.score([(text, self._text(document)) for document in documents])
+        scores: Floats32 = self._model.score([(text, self._text(document)) for document in documents])
         return scores
 
     def _text(self, text: Question | Answer) -> str:

@@ -14,12 +14,13 @@ from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
+from askalike.core.arrays import Docids, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.lazy import LazyShares
+from askalike.core.hits import LazyShares, TopDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import Answer, AnsweredQuestion, Question, TopDocs, Vectors
+from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -34,12 +35,10 @@ from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._ranker import Ranker, VectorScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
-    Docids,
     Explanations,
     FieldSettings,
     ResolvedQuery,
     Retrieved,
-    Scores,
     Searcher,
     Texts,
     fill_missing,

@@ -6,13 +6,14 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
+from askalike.core.arrays import Docids
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import retrieve
-from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._searcher import DEPTH_FACTOR, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.store import View
 
 

@@ -18,25 +18,17 @@ import numpy as np
 from pydantic import Field
 
 from askalike import rankers
+from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.lazy import LazyShares
-from askalike.core.types import Contribution, Explanation, Question, Run, Span
+from askalike.core.hits import Contribution, Explanation, LazyShares, Run, Span
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
-from askalike.rankers._searcher import (
-    TYPED_DEPTH,
-    Docids,
-    Explanations,
-    ResolvedQuery,
-    Retrieved,
-    Scores,
-    Texts,
-    fill_missing,
-)
+from askalike.rankers._searcher import TYPED_DEPTH, Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
 from askalike.store import View
 
 LEXICAL_EVIDENCE = 3

@@ -20,12 +20,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Floats, Question, TrainingPair
+from askalike.core.records import Question
+from askalike.core.relevance import TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
 from askalike.labels.training_pairs import LABEL_SIGNALS, training_pairs

@@ -11,18 +11,12 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
+from askalike.core.arrays import Docids
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import (
-    Answer,
-    AnsweredQuestion,
-    Contribution,
-    Explanation,
-    Markup,
-    Question,
-    Span,
-)
+from askalike.core.hits import Contribution, Explanation, Span
+from askalike.core.records import Answer, AnsweredQuestion, Markup, Question
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
@@ -34,7 +28,6 @@ from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
-    Docids,
     Explanations,
     FieldSettings,
     ResolvedQuery,
@@ -46,6 +39,7 @@ from askalike.rankers._searcher import (
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
+from askalike.store.contents import has_content
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import ENGLISH, stop_words
 
@@ -275,10 +269,10 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         grid: dict[str, Sequence[Any]] = {}
         fields = fields or LexicalSettings().fields
         names = fields.split(",")
-        if len(names) == 2 and view.has_bodies:
+        if len(names) == 2 and has_content(view, "bodies"):
             grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
             grid["title_factor"] = (TITLE_FACTOR, 0.3)
-        if fields != "title" and view.has_code:
+        if fields != "title" and has_content(view, "code"):
             grid["code"] = ("keep", "drop")
         return grid
 

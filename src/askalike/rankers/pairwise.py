@@ -7,13 +7,14 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.rankers._network_explanations import explain_by_occlusion
 from askalike.rankers._ranker import Ranker, candidates_needed
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Searcher, Texts
 from askalike.store import View
 
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from askalike.core.config import validate_settings
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.records import LocatedRecord, Place, Question, RejectedRow
 from askalike.core.registry import load
-from askalike.core.types import LocatedRecord, Place, Question, RejectedRow
 from askalike.core.values import parse_encoding, parse_language
 from askalike.readers._json import Row, read_json_lines
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
+from askalike.core.records import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, parse_rows
 
 TEXT_FILES = ("text_tokenized.txt", "text_tokenized.txt.gz")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, Record
+from askalike.core.records import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc
 from askalike.readers._xml import Element, read_elements

@@ -16,7 +16,9 @@ import numpy as np
 
 from askalike.calibration.calibrate import calibrate, require_shares
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Progress, Question, SearchHit
+from askalike.core.hits import SearchHit
+from askalike.core.iteration import Progress
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker

@@ -17,7 +17,9 @@ import numpy as np
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.files import write_atomically
-from askalike.core.types import Columns, Progress, Question, Run
+from askalike.core.hits import Columns, Run
+from askalike.core.iteration import Progress
+from askalike.core.records import Question
 from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run

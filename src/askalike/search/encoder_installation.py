@@ -12,7 +12,7 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels, find_model
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder

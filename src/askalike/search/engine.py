@@ -15,8 +15,9 @@ from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
+from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
-from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
@@ -26,6 +27,7 @@ from askalike.search.explain import explain_shown, extract_shown_snippet, keep_r
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
+from askalike.store.records import require_tags
 
 MAX_DEPTH_FACTOR = 64
 """Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
@@ -294,7 +296,7 @@ class LocalEngine:
         started, request = time.perf_counter(), queries[0][1]
         filter = self.filter & request.filter if self.filter and request.filter else request.filter or self.filter
         if filter:
-            self._view.require_tags(filter.tags)
+            require_tags(self._view, filter.tags)
         use: Use = "question" if request.body.strip() else "title"
         searcher = opened.searcher
         if use not in opened.calibrations:

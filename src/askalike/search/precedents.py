@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import Searcher
+from askalike.store.contents import duplicate_links_at
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import plain_text
 
@@ -32,7 +33,7 @@ def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int =
     """
     view = searcher.view
     near = [hit.id, *(h.id for h in rankers.rank(searcher, {query.id: query}, SEARCHED_HITS)[query.id])]
-    links = [link for link in view.duplicate_links_at(near) if set(link) != {query.id, hit.id}]
+    links = [link for link in duplicate_links_at(view, near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})
     to_query, to_hit = (_relative_scores(searcher, question, texts) for question in (query, hit))
     precedents = []

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
+from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
-from askalike.core.types import TYPED_QUERY_ID, Answer, Explanation, Place, Question, SearchHit
+from askalike.core.records import Answer, Place, Question
 from askalike.core.values import format_count
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Ranker, Searcher

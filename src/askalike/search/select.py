@@ -8,8 +8,9 @@ import numpy as np
 
 from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
+from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
-from askalike.core.types import Floats, Question
+from askalike.core.records import Question
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher
 from askalike.store.records import find_originals
 from askalike.text.words import fold_title

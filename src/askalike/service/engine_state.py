@@ -17,6 +17,7 @@ from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, ServedRanker, View
+from askalike.store.contents import pending_changes
 from askalike.store.deployments import ready_ranker
 
 
@@ -90,10 +91,10 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
     """Return the status of the ranker's index, read from its files or the cluster, as another process writes it."""
     view = archive.view()
     if view.engine:
-        behind, oldest = view.pending_changes(min((index.change for index in ranker.indexes(view)), default=0))
+        behind, oldest = pending_changes(view, min((index.change for index in ranker.indexes(view)), default=0))
         return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, 0)
     paths = ranker.index_paths(view)
-    behind, oldest = archive.view().pending_changes(min(map(_committed_change, paths), default=0))
+    behind, oldest = pending_changes(archive, min(map(_committed_change, paths), default=0))
     return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(measure_folder, paths)))
 
 

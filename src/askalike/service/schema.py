@@ -9,7 +9,8 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
-from askalike.core.types import MARKS, Answer, Explanation, Link, Mark, Question, SearchHit, State
+from askalike.core.hits import Explanation, SearchHit
+from askalike.core.records import MARKS, Answer, Link, Mark, Question, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
 from askalike.search.engine import SearchRequest

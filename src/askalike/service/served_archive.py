@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import encoders
+from askalike.core.arrays import Floats32
 from askalike.core.errors import AskalikeError, SearchIndexError, SettingsError
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, encode_texts, find_package
 from askalike.moderation.gaps import GapCache
@@ -90,7 +90,7 @@ class ArchiveEncoders:
         packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
         return (*trained_model_names(self._path), *static, *packaged)
 
-    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
+    def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> Floats32:
         """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
 
         dimensions: number of leading components to return, normalised to length 1; None: all.

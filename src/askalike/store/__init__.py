@@ -14,7 +14,8 @@ from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
 from askalike.store.editing import MissingRecordError
 from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
-from askalike.store.view import TrainingView, UnknownTagError, View
+from askalike.store.records import UnknownTagError
+from askalike.store.view import TrainingView, View
 
 __all__ = [
     "DATABASE_FILE", "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError",

@@ -14,6 +14,7 @@ from askalike.core.values import format_duration
 from askalike.experiments.trials import IsOver, OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.labels.partitions import nested_folds
 from askalike.store import Archive
+from askalike.store.contents import has_content
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
     CROSS_ENCODER_RANKER,
@@ -192,7 +193,7 @@ def _try_lexical(
 
 def _try_votes(context: SearchContext, tried: Tried) -> Iterator[Outcome]:
     """Try the chosen lexical rankers with votes, if the archive has any."""
-    for base in _lexical_bases(context, tried) if context.archive.view().has_votes else ():
+    for base in _lexical_bases(context, tried) if has_content(context.archive, "votes") else ():
         yield from _try(context, votes_candidate(base.ranker, Stage(kind=WITH_VOTES), (base,), ((1.0,),), base))
 
 
@@ -203,7 +204,7 @@ def _try_families(context: SearchContext, tried: Tried, ranking_s: float) -> Ite
     """
     bases = _lexical_bases(context, tried)
     known = [entry.trial for entry in tried.contest.trials]
-    has_votes = context.archive.view().has_votes
+    has_votes = has_content(context.archive, "votes")
     for place, family in sorted(enumerate(list_families(), 1), key=lambda pair: pair[1].recipe is not None):
         if reason := _skip_reason(context, family, ranking_s):
             yield Skipped(family.name, reason)

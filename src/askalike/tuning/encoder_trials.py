@@ -13,7 +13,9 @@ from statistics import median
 from typing import Any
 
 from askalike import rankers
-from askalike.core.types import TYPED_QUERY_ID, Question, Split
+from askalike.core.hits import TYPED_QUERY_ID
+from askalike.core.records import Question
+from askalike.core.relevance import Split
 from askalike.labels.splits import type_titles
 from askalike.rankers import Searcher
 from askalike.search.retriever import QuestionsView

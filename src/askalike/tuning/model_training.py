@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models

@@ -8,7 +8,8 @@ from typing import Any
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Progress, Split
+from askalike.core.iteration import Progress
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation

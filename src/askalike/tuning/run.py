@@ -9,8 +9,8 @@ from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
 from askalike.core.errors import AskalikeError, SettingsError
+from askalike.core.iteration import LogCallback
 from askalike.core.model_folders import find_model
-from askalike.core.types import LogCallback
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name

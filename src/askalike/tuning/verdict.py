@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike.core.types import Floats
+from askalike.core.arrays import Floats
 from askalike.evaluation.intervals import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p

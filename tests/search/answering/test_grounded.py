@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.experiments.answer_measures import measure_support
 from askalike.search.answering.grounded import (
     INSTRUCTIONS,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from commands import askalike

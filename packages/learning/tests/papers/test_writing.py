@@ -8,7 +8,7 @@ import torch
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders import open_encoder
 from askalike.experiments import models
 from askalike.experiments.answer_measures import distinct_n

@@ -7,7 +7,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import explain_retrieved
 from askalike.store import Archive
 from askalike.tuning import candidate_search

@@ -8,7 +8,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import InputError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import encode_texts
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.search.encoder_installation import adopt_encoder

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.export import export_archive
 from askalike.labels.partitions import create_partition

@@ -8,7 +8,7 @@ import torch
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders import open_encoder
 from askalike.experiments import models
 from askalike_learning.neural import NeuralEncoder

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from askalike import encoders, rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders.static import WEIGHTS_FILE
 from askalike.experiments import models
 from askalike_learning.networks.static import StaticNetwork
@@ -27,7 +27,7 @@ STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "rand
 SERVED = """
 import sys
 from askalike import encoders
-from askalike.core.types import Question
+from askalike.core.records import Question
 from pathlib import Path
 vectors = encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question("q", "how do I cook rice")])
 print(vectors.parts[0].values.tolist())

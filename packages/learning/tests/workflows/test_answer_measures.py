@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Answer
+from askalike.core.records import Answer
 from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.measuring import RankingTask

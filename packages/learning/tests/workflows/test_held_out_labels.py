@@ -10,7 +10,7 @@ import askalike
 from askalike import rankers
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import NotFittedError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.grid_search import tune_ranker

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from askalike import rankers
 from askalike.core.errors import EngineError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 from askalike_opensearch.connection import connect

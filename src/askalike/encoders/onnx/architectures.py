@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
-from askalike.encoders.onnx.weights import Tensor, to_float32
+from askalike.encoders.onnx.weights import to_float32
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 """Activation's name in config.json → exact GELU, its approximation by tanh, or ReLU."""
@@ -27,8 +27,6 @@ THETA = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1
 """Kind of layer → the older key of its longest wavelength, and the default."""
 FAR = np.float32(-1e30)
 """Added to the score of a token that is too far away."""
-
-Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,8 @@ READABLE = (*ARCHITECTURES, MODERN_BERT)
 class Affine(NamedTuple):
     """A linear map's weights (outputs, inputs) and biases (outputs), or a normalisation's scales and biases."""
 
-    weight: Array
-    bias: Array
+    weight: Floats32
+    bias: Floats32
 
 
 class Layer(NamedTuple):
@@ -98,12 +96,12 @@ class FolderWeights:
     words: the name of their tensor.
     """
 
-    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path, words: str) -> None:
+    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Array], folder: Path, words: str) -> None:
         self._config, self._tensors, self._folder = config, tensors, folder
         self._prefix = find_prefix(tensors, words)
         self.word_vectors = self._tensor(words)
 
-    def _tensor(self, name: str) -> Tensor:
+    def _tensor(self, name: str) -> Array:
         try:
             return self._tensors[self._prefix + name]
         except KeyError:
@@ -124,7 +122,7 @@ class Transformer(FolderWeights):
     missing tensor.
     """
 
-    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
+    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Array], folder: Path) -> None:
         place = folder / "config.json"
         self._architecture = _find_architecture(config, place)
         super().__init__(config, tensors, folder, WORDS)
@@ -161,18 +159,18 @@ class Transformer(FolderWeights):
         inner, hidden = self._tensor(name).shape
         return hidden, inner
 
-    def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
+    def embed(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet.
 
         types: (texts, tokens), 1 for the tokens of a second text; all 0 without it, or if the model has one type only.
         """
-        embedded: Array = to_float32(self.word_vectors[ids]) + self.position_vectors[: ids.shape[1]]
+        embedded: Floats32 = to_float32(self.word_vectors[ids]) + self.position_vectors[: ids.shape[1]]
         if types is None or self._types is None or len(self._types) < 2:
             return embedded
-        typed: Array = embedded + (self._types[types] - self._types[0])
+        typed: Floats32 = embedded + (self._types[types] - self._types[0])
         return typed
 
-    def attention_bias(self, tokens: int) -> Array | None:
+    def attention_bias(self, tokens: int) -> Floats32 | None:
         """Return the bias of the attention scores between tokens, (1, heads, tokens, tokens), if there is one."""
         if self._relative is None:
             return None
@@ -214,13 +212,13 @@ def read_activation(config: Mapping[str, Any], key: str | None, place: Path) -> 
     return ACTIVATIONS[name]
 
 
-def make_affine(weight: Tensor, bias: Tensor | None) -> Affine:
+def make_affine(weight: Array, bias: Array | None) -> Affine:
     """Return a map from tensors as they are stored; its biases are 0 without any."""
     outputs = np.zeros(len(weight), np.float32) if bias is None else to_float32(bias)
     return Affine(to_float32(weight), outputs)
 
 
-def find_prefix(tensors: Mapping[str, Tensor], words: str) -> str:
+def find_prefix(tensors: Mapping[str, Array], words: str) -> str:
     """Return the common prefix of all tensors' names, such as "bert." in the file of a model with a head.
 
     words: the name of the tensor of the words' vectors.
@@ -228,7 +226,7 @@ def find_prefix(tensors: Mapping[str, Tensor], words: str) -> str:
     return next((name.removesuffix(words) for name in tensors if name.endswith(words)), "")
 
 
-def _relative_buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
+def _relative_buckets(distance: Ints) -> Ints:
     """Return the bucket of each relative position: one each for near ones, logarithmic for far ones (T5, MPNet)."""
     half = RELATIVE_BUCKETS // 2
     exact = half // 2
@@ -259,7 +257,7 @@ class ModernBert(FolderWeights):
     config: the content of config.json.
     """
 
-    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
+    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Array], folder: Path) -> None:
         super().__init__(config, tensors, folder, MODERN_WORDS)
         self._place = folder / "config.json"
         self.activation = read_activation(config, "hidden_activation", self._place)
@@ -287,17 +285,17 @@ class ModernBert(FolderWeights):
             before = self._affine(f"{prefix}attn_norm") if number else None
             yield ModernLayer(before, attention, attention_output, norm, intermediate, output, kind == SLIDING)
 
-    def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
+    def embed(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens); there are no types of texts."""
         return to_float32(self.word_vectors[ids])
 
-    def attention_bias(self, tokens: int) -> Array:
+    def attention_bias(self, tokens: int) -> Floats32:
         """Return what is added to the scores between tokens in layers with local attention, (1, 1, tokens, tokens)."""
         places = np.arange(tokens)
         far = np.abs(places[:, None] - places) > self.reach
         return np.where(far, FAR, np.float32(0))[None, None]
 
-    def waves(self, is_local: bool, tokens: int) -> tuple[Array, Array]:
+    def waves(self, is_local: bool, tokens: int) -> tuple[Floats32, Floats32]:
         """Return the cosine and the sine of the angles of positions, (tokens, half of a head's size)."""
         kind = SLIDING if is_local else FULL
         key, default = THETA[kind]
@@ -315,9 +313,7 @@ class ModernBert(FolderWeights):
         return make_affine(self._tensor(f"{name}.weight"), bias)
 
 
-def open_transformer(
-    config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path
-) -> Transformer | ModernBert:
+def open_transformer(config: Mapping[str, Any], tensors: Mapping[str, Array], folder: Path) -> Transformer | ModernBert:
     """Return a transformer of its architecture. config: the content of config.json. Raises InputError."""
     kind = ModernBert if config.get("model_type") == MODERN_BERT else Transformer
     return kind(config, tensors, folder)

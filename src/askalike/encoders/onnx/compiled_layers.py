@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32, Ints
 from askalike.encoders.onnx.architectures import Affine, Layer, ModernBert, ModernLayer, Transformer
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add, add_and_normalise, attend, normalise
@@ -15,8 +15,6 @@ from askalike.native.simd import LANES, MAX_ROWS
 
 TOKENS = 256
 """Number of tokens, in whole texts, that pass through all layers together, so that they stay in the cache."""
-
-Array = NDArray[np.float32]
 
 
 class LayerWeights(NamedTuple):
@@ -95,7 +93,7 @@ class CompiledLayers:
         self._activation = KINDS.index(transformer.activation)
         _, self._inner = transformer.sizes
 
-    def run(self, embedded: Array, bias: Array | None) -> Array:
+    def run(self, embedded: Floats32, bias: Floats32 | None) -> Floats32:
         """See LayerRunner.run."""
         tokens = embedded.shape[1]
         added = np.zeros((0, 0), np.float32) if bias is None else bias.reshape(-1, tokens)
@@ -117,7 +115,7 @@ def pack_layers(layers: Sequence[Layer | ModernLayer], norms: Sequence[Affine]) 
     return prechecked(LayerWeights(attention, attention_output, intermediate, output, stacked))
 
 
-def make_workspace(states: Array, heads: int, inner: int) -> Workspace:
+def make_workspace(states: Floats32, heads: int, inner: int) -> Workspace:
     """Return the layers' buffers for these texts, whose states are overwritten. inner: size of intermediate states."""
     texts, tokens, hidden = states.shape
     count, lanes = texts * tokens, tokens + -tokens % LANES
@@ -162,7 +160,7 @@ def run_modern_layers(
     activation: int,
     epsilon: float,
     tokens: int,
-    is_local: NDArray[np.int64],
+    is_local: Ints,
     waves: Matrix[np.float32],
     bias: Matrix[np.float32],
     workspace: Workspace,
@@ -214,7 +212,7 @@ class CompiledModernBert:
         self._model, self._activation = model, KINDS.index(model.activation)
         self._is_local = np.array([layer.is_local for layer in layers], np.int64)
 
-    def run(self, embedded: Array, bias: Array | None) -> Array:
+    def run(self, embedded: Floats32, bias: Floats32 | None) -> Floats32:
         """See LayerRunner.run."""
         tokens, model = embedded.shape[1], self._model
         tables = [np.concatenate(model.waves(is_local, tokens), 1) for is_local in (False, True)]
@@ -237,7 +235,7 @@ class CompiledModernBert:
 class LayerRunner(Protocol):
     """Computes the last layer's states from the embeddings of texts of equal length."""
 
-    def run(self, embedded: Array, bias: Array | None) -> Array:
+    def run(self, embedded: Floats32, bias: Floats32 | None) -> Floats32:
         """Return states (texts, tokens, hidden) from embeddings of that shape. bias: for relative positions, if any."""
 
 
@@ -249,7 +247,7 @@ class BuiltLayers:
         self._transformer = transformer
         self._runner = open_runner(transformer, bits)
 
-    def run(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
+    def run(self, ids: Ints, types: Ints | None = None) -> Floats32:
         """Return the states (texts, tokens, hidden) of ids (texts, tokens). types: see Transformer.embed."""
         transformer = self._transformer
         return self._runner.run(transformer.embed(ids, types), transformer.attention_bias(ids.shape[1]))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.graph import CONTRIB, INT8_INPUT, make_tensor, onnx, open_session
 from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, quantise
@@ -31,7 +31,6 @@ PROBES = (
 MIN_COSINE = 0.9995
 """Of the probes' states in 8 bits with those in 32: a text's vector is then the same on every machine."""
 
-Array = NDArray[np.float32]
 log = logging.getLogger(__name__)
 
 
@@ -53,11 +52,11 @@ class ExportedLayers:
         else:
             self._session = open_session(str(path) if bits == 32 else round_weights(path))
 
-    def run(self, ids: NDArray[np.int64]) -> Array:
+    def run(self, ids: Ints) -> Floats32:
         """See Layers.run."""
         return np.concatenate([_run_text(self._session, row[None]) for row in ids])
 
-    def _choose_bits(self, path: Path, probes: Sequence[NDArray[np.int64]]) -> None:
+    def _choose_bits(self, path: Path, probes: Sequence[Ints]) -> None:
         """Run the graph as it is if its results are those in 32 bits."""
         as_stored = open_session(str(path))
         if min(_cosine(_run_text(as_stored, ids), _run_text(self._session, ids)) for ids in probes) >= MIN_COSINE:
@@ -66,16 +65,16 @@ class ExportedLayers:
         log.warning("%s: its 8-bit products are inexact on this processor; it is read in 32 bits, more slowly", path)
 
 
-def _run_text(session: Any, ids: NDArray[np.int64]) -> Array:
+def _run_text(session: Any, ids: Ints) -> Floats32:
     """Return the states (1, tokens, hidden) of one text."""
     known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
     inputs, outputs = ([described.name for described in ends] for ends in (session.get_inputs(), session.get_outputs()))
     output = next((name for name in STATE_OUTPUTS if name in outputs), outputs[0])
-    states: Array = session.run([output], {name: known[name] for name in inputs})[0]
+    states: Floats32 = session.run([output], {name: known[name] for name in inputs})[0]
     return states
 
 
-def _cosine(one: Array, other: Array) -> float:
+def _cosine(one: Floats32, other: Floats32) -> float:
     return float((one * other).sum() / np.maximum(np.linalg.norm(one) * np.linalg.norm(other), 1e-12))
 
 

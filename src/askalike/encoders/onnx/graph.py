@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError, SettingsError
 from askalike.encoders.onnx.architectures import (
     Affine,
@@ -23,7 +23,7 @@ from askalike.encoders.onnx.architectures import (
     read_activation,
 )
 from askalike.encoders.onnx.modules import Step, read_json
-from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, Tensor, map_tensors, quantise
+from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, map_tensors, quantise
 
 try:
     import onnx as onnx
@@ -41,7 +41,6 @@ IR_VERSION = 10
 INT8_INPUT = 4
 """The accuracy_level under which MatMulNBits rounds its input to 8 bits."""
 
-Array = NDArray[np.float32]
 _ROBERTA = ("lm_head.dense", "lm_head.layer_norm", "lm_head")
 HEADS: Mapping[str, tuple[str, str, str]] = {
     "bert": ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions"),
@@ -79,10 +78,10 @@ class GraphLayers:
     def __init__(self, transformer: Transformer | ModernBert, bits: Bits) -> None:
         self._session = open_session(build_graph(transformer, bits))
 
-    def run(self, embedded: Array, bias: Array | None) -> Array:
+    def run(self, embedded: Floats32, bias: Floats32 | None) -> Floats32:
         """See LayerRunner.run."""
         inputs = {EMBEDDED: embedded} if bias is None else {EMBEDDED: embedded, BIAS: bias}
-        states: Array = self._session.run(None, inputs)[0]
+        states: Floats32 = self._session.run(None, inputs)[0]
         return states
 
 
@@ -154,7 +153,7 @@ class GraphBuilder:
         self._nodes.append(onnx.helper.make_node(operator, inputs, names, domain=domain, **attributes))
         return names
 
-    def constant(self, values: NDArray[Any]) -> str:
+    def constant(self, values: Array) -> str:
         """Add a constant."""
         name = f"c{len(self._constants)}"
         self._constants.append(make_tensor(name, values))
@@ -203,7 +202,7 @@ class GraphBuilder:
         return bytes(model.SerializeToString())
 
 
-def make_tensor(name: str, values: NDArray[Any]) -> Any:
+def make_tensor(name: str, values: Array) -> Any:
     """Return an array as a constant of a graph."""
     kind = onnx.helper.np_dtype_to_tensor_dtype(values.dtype)
     return onnx.TensorProto(
@@ -251,9 +250,9 @@ def _build_head(folder: Path, pooling: str, logarithms: int, bits: Bits) -> byte
     return graph.to_bytes(values, [EMBEDDED])
 
 
-def _first(tensors: Mapping[str, Tensor], *names: str) -> Tensor | None:
+def _first(tensors: Mapping[str, Array], *names: str) -> Array | None:
     return next((tensors[name] for name in names if name in tensors), None)
 
 
-def _read_affine(tensors: Mapping[str, Tensor], name: str) -> Affine:
+def _read_affine(tensors: Mapping[str, Array], name: str) -> Affine:
     return make_affine(tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32
 from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import LLVMFunction, Memory
 from askalike.native.simd import FLOAT, FLOATS, LANES, LONG, MAX_ROWS, VECTOR_BYTES, SimdBuilder
@@ -52,7 +52,7 @@ def gelu_by_tanh(value: np.float32) -> np.float32:
 
 
 @inlined(fastmath=True)
-def activate(values: NDArray[np.float32], activation: int) -> None:
+def activate(values: Floats32, activation: int) -> None:
     """Replace values by their activation: 0 GELU, 1 its tanh approximation, 2 ReLU."""
     if activation == 0:
         for i in range(len(values)):
@@ -67,7 +67,7 @@ def activate(values: NDArray[np.float32], activation: int) -> None:
 
 @inlined(fastmath=True)
 def add_and_normalise(
-    states: Matrix[np.float32], change: Matrix[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32],
+    states: Matrix[np.float32], change: Matrix[np.float32], weight: Floats32, bias: Floats32,
     epsilon: np.float32,
 ) -> None:  # fmt: skip
     """Replace states by the layer-normalised sum of states and `change`."""
@@ -86,7 +86,7 @@ def add(states: Matrix[np.float32], change: Matrix[np.float32]) -> None:
 
 @inlined(fastmath=True)
 def normalise(
-    states: Matrix[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32], epsilon: np.float32,
+    states: Matrix[np.float32], weight: Floats32, bias: Floats32, epsilon: np.float32,
     out: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write states after layer normalisation; `out` may be the states."""
@@ -167,7 +167,7 @@ def attend(
 
 
 @inlined(fastmath=True)
-def softmax(scores: NDArray[np.float32], count: int) -> None:
+def softmax(scores: Floats32, count: int) -> None:
     """Replace the first `count` scores by their softmax.
 
     For speed, scores up to the end of the last vector are computed as well; they are meaningless.

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
 from askalike.encoders.onnx.architectures import READABLE, open_transformer
@@ -43,8 +43,6 @@ LONGEST_TEXT = 512
 MAX_TOKENS = 1 << 20
 """Tokenizers without a limit have one of thirty digits."""
 
-Array = NDArray[np.float32]
-
 
 class WordTable:
     """Reads texts by a table of vectors; model2vec may share rows among tokens, and weigh tokens."""
@@ -59,7 +57,7 @@ class WordTable:
             raise InputError(f"{folder}: the weights have no tensor embedding.weight or embeddings")
         self._vectors, self._rows, self._weights = vectors, tensors.get("mapping"), tensors.get("weights")
 
-    def run(self, ids: NDArray[np.int64]) -> Array:
+    def run(self, ids: Ints) -> Floats32:
         """Return the vectors (texts, tokens, dim) of ids (texts, tokens)."""
         vectors = to_float32(self._vectors[ids if self._rows is None else self._rows[ids]])
         return vectors if self._weights is None else vectors * to_float32(self._weights[ids])[..., None]
@@ -81,7 +79,7 @@ class TokenWeights:
             raise InputError(f"{folder}: the weights have no tensor weight; expected a weight for each token")
         self._weights = to_float32(tensors["weight"])
 
-    def run(self, ids: NDArray[np.int64]) -> Array:
+    def run(self, ids: Ints) -> Floats32:
         """Return the weights of the tokens of texts, (texts, vocabulary), from ids (texts, tokens)."""
         vectors = np.zeros((len(ids), len(self._weights)), np.float32)
         np.put_along_axis(vectors, ids, self._weights[ids], 1)
@@ -95,7 +93,7 @@ TABLES: Mapping[str, "Callable[[Path, Path], Layers]"] = {
 """Modules that look tokens up, without tokens that mark the beginning and the end."""
 
 
-def _read_table(folder: Path, model: Path) -> Array:
+def _read_table(folder: Path, model: Path) -> Floats32:
     """Return the weight of each token from a file of weights by token."""
     path = next((p for p in (folder / "idf.json", model / "idf.json") if p.exists()), folder / "idf.json")
     by_token = read_json(path)
@@ -189,7 +187,7 @@ class OnnxModel:
         """Whether a text's vector is the mean of its tokens' states, normalised or not."""
         return is_mean_of_tokens(self._steps)
 
-    def encode_words(self, text: str) -> tuple[list[str], Array]:
+    def encode_words(self, text: str) -> tuple[list[str], Floats32]:
         """Return the words of a text, split at white space, and the sum of each word's tokens' states: (words, dim).
 
         Only for a model that averages tokens. Words beyond its maximum length get zeros; special tokens belong to no
@@ -244,7 +242,7 @@ class Layers(Protocol):
     max_tokens: int | None
     """The maximum number of tokens of a text; None if only the folder specifies it."""
 
-    def run(self, ids: NDArray[np.int64]) -> Array:
+    def run(self, ids: Ints) -> Floats32:
         """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
 from askalike.encoders.onnx.weights import map_tensors, to_float32
 
-Array = NDArray[np.float32]
-Step = Callable[[Array], Array]
+Step = Callable[[Floats32], Floats32]
 """Maps (texts, tokens, hidden) to (texts, dim), or (texts, dim) to (texts, dim)."""
 
 LEGACY_MODES = {
@@ -116,10 +115,10 @@ def read_step(module: Module, folder: Path) -> Step:
     raise InputError(f"{folder / MODULES_FILE}: the module {module.kind} needs torch; {expected}")
 
 
-def normalise(vectors: Array) -> Array:
+def normalise(vectors: Floats32) -> Floats32:
     """Return vectors of length 1; zeros remain zeros."""
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), MIN_NORM)
-    unit: Array = vectors / lengths.astype(np.float32)
+    unit: Floats32 = vectors / lengths.astype(np.float32)
     return unit
 
 

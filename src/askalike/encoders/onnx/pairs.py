@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.values import format_count
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.compiled_layers import BuiltLayers
 from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
-from askalike.encoders.onnx.modules import Array, read_json
-from askalike.encoders.onnx.weights import Bits, Tensor, map_tensors, to_float32
+from askalike.encoders.onnx.modules import read_json
+from askalike.encoders.onnx.weights import Bits, map_tensors, to_float32
 from askalike.text.subwords import open_tokenizer
 
 BATCH = 32
@@ -50,7 +50,7 @@ class OnnxPairModel:
         self._tokenizer.enable_truncation(read_text_limits(folder, transformer.max_tokens).max_tokens)
         self._numbers_texts = _numbers_texts(folder)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> Array:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> Floats32:
         """Return the label's probability for each pair, (pairs,)."""
         encodings = self._tokenizer.encode_batch(list(pairs))
         scores = np.zeros(len(pairs), np.float32)
@@ -60,8 +60,8 @@ class OnnxPairModel:
             scores[places] = self._score_batch(np.array([one.ids for one in batch]), types)
         return scores
 
-    def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None) -> Array:
-        values: Array = self._layers.run(ids, types)[:, 0]
+    def _score_batch(self, ids: Ints, types: Ints | None) -> Floats32:
+        values: Floats32 = self._layers.run(ids, types)[:, 0]
         for (weight, bias), after in self._head:
             values = values @ weight.T + bias
             values = np.tanh(values) if after == "tanh" else np.maximum(values, 0) if after == "relu" else values
@@ -77,7 +77,7 @@ def _numbers_texts(folder: Path) -> bool:
     return described.get("tokenizer_class") not in WITHOUT_A_CLASS
 
 
-def _read(tensors: Mapping[str, Tensor], name: str, folder: Path) -> tuple[Array, Array]:
+def _read(tensors: Mapping[str, Array], name: str, folder: Path) -> tuple[Floats32, Floats32]:
     try:
         return to_float32(tensors[f"{name}.weight"]), to_float32(tensors[f"{name}.bias"])
     except KeyError as missing:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Bytes, Floats32
 from askalike.core.errors import InputError
 
 WEIGHT_FILES = "model*.safetensors"
@@ -23,12 +23,11 @@ BLOCK_SIZE = 64
 ZERO = 128
 """The unsigned byte that represents 0."""
 
-Tensor = NDArray[Any]
 Bits = Literal[8, 32]
 """The precision of linear maps."""
 
 
-def map_tensors(folder: Path) -> dict[str, Tensor]:
+def map_tensors(folder: Path) -> dict[str, Array]:
     """Return the tensors of a folder's weight files by name, as they are stored.
 
     Raises InputError if there is no such file, or one is damaged.
@@ -37,7 +36,7 @@ def map_tensors(folder: Path) -> dict[str, Tensor]:
     if not files:
         expected = f"expected {WEIGHT_FILES}, or onnx/model.onnx"
         raise InputError(f"{folder}: found no weights that are readable without torch; {expected}")
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, Array] = {}
     for path in files:
         try:
             tensors |= _map_file(path)
@@ -46,14 +45,14 @@ def map_tensors(folder: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def to_float32(tensor: Tensor) -> NDArray[np.float32]:
+def to_float32(tensor: Array) -> Floats32:
     """Return a tensor, or some of its rows, as 32-bit numbers."""
     if tensor.dtype == np.uint16:  # bfloat16 is the upper half of a float32
         return (tensor.astype(np.uint32) << 16).view(np.float32)
     return np.asarray(tensor, np.float32)
 
 
-def _map_file(path: Path) -> Mapping[str, Tensor]:
+def _map_file(path: Path) -> Mapping[str, Array]:
     """Map one file: eight bytes with the header's length, the header as JSON, the tensors' bytes."""
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -65,7 +64,7 @@ def _map_file(path: Path) -> Mapping[str, Tensor]:
     return {name: _view(content, of["dtype"], of["shape"], *of["data_offsets"]) for name, of in described.items()}
 
 
-def _view(content: Tensor, kind: str, shape: list[int], begin: int, end: int) -> Tensor:
+def _view(content: Array, kind: str, shape: list[int], begin: int, end: int) -> Array:
     return content[begin:end].view(TYPES[kind]).reshape(shape)
 
 
@@ -76,10 +75,10 @@ class CompressedRows(ABC):
     shape: tuple[int, ...]
 
     @abstractmethod
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+    def __getitem__(self, rows: Any) -> Floats32:
         """Return some rows, (…, columns)."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats32:
         """Return all rows."""
         return self[:]
 
@@ -87,11 +86,11 @@ class CompressedRows(ABC):
 class BlockWeights(NamedTuple):
     """Weights (rows, blocks, BLOCK_SIZE) as bytes, and the scale of each block, (rows, blocks)."""
 
-    numbers: NDArray[np.uint8]
-    scales: NDArray[np.float32]
+    numbers: Bytes
+    scales: Floats32
 
 
-def quantise(weights: NDArray[np.float32]) -> BlockWeights:
+def quantise(weights: Floats32) -> BlockWeights:
     """Round weights (rows, columns) to 255 steps between a block's largest number and its negative."""
     rows, columns = weights.shape
     if padding := -columns % BLOCK_SIZE:

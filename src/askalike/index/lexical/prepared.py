@@ -13,11 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Floats
+from askalike.core.arrays import Array, Floats
 from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries, list_term_scores
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
-from askalike.index.rows import Array
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 

@@ -18,20 +18,14 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.files import open_arrays, write_arrays
-from askalike.index.rows import NO_DELETIONS, Array, FoundTitles, LiveRows, TitleRows, find_titles
+from askalike.index.rows import NO_DELETIONS, FoundTitles, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import TOLERANCE, Codes, ScoreEstimates
-from askalike.index.vectors.parts import (
-    DensePart,
-    PartSchema,
-    SparsePart,
-    StoredPart,
-    nonzero_rows,
-    prepare_rows,
-)
+from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, StoredPart, nonzero_rows, prepare_rows
 from askalike.index.vectors.sketch import Sketch
 
 SCHEMA_FILE = "parts.json"

@@ -12,9 +12,11 @@ from typing import Literal, Protocol, get_args
 from askalike import rankers
 from askalike.calibration.calibration import Calibration
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, Hit, Question, SearchHit
+from askalike.core.hits import Hit, SearchHit
+from askalike.core.records import Answer, Question
 from askalike.encoders import MODEL_FILE, AnswerGenerator, open_encoder, read_model_file
 from askalike.store import Archive, View
+from askalike.store.contents import has_content
 from askalike.text.clean import readable_text
 
 AnswerMode = Literal["nearest", "generate", "auto"]
@@ -198,7 +200,7 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
 
 def require_answers(view: View) -> None:
     """Raise ArchiveError if the archive has no answer with a text."""
-    if not view.has_answers:
+    if not has_content(view, "answers"):
         raise ArchiveError(f"{view.path}: the archive has no answers; import questions with their answers")
 
 

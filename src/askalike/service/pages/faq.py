@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.core.values import now
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap

@@ -13,7 +13,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
+from askalike.core.hits import Explanation, SearchHit
+from askalike.core.records import Answer, Link, Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.search.explain import function_words
 from askalike.service.actions import DecisionOrUndo, apply_decision
 from askalike.service.pages.auth import ModeratorArchive, VisitedArchive

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, FailFast, Field
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.actions import commit

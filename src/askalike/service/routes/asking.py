@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
@@ -16,6 +16,7 @@ from askalike.service.actions import record_feedback, record_query, search_simil
 from askalike.service.authorization import GuardedRoute, ReadableArchive, SearchableArchive, may_count
 from askalike.service.request_state import add_log_fields
 from askalike.service.schema import AnswerRecord, FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
+from askalike.store.contents import has_content
 from askalike.store.query_log import LoggedQuery
 
 MAX_LOGGED_HITS = 5
@@ -154,7 +155,7 @@ def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQue
     mode: AnswerMode = "nearest" if query.mode == "grounded" else query.mode
     if mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
-    if engine.archive.view().has_answers:
+    if has_content(engine.archive, "answers"):
         reply = engine.answer(query.title, mode, query.k, body=query.body)
     else:
         reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))

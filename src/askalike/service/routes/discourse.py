@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import safe_url
 from askalike.search.engine import LocalEngine
 from askalike.service.authorization import GuardedRoute, ReadableArchive
