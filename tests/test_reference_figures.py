@@ -14,8 +14,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.experiments.measuring import evaluate_ranker
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import evaluate_ranker
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
 from askalike.search.engine import LocalEngine, SearchRequest

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
-    from askalike.experiments.measuring import evaluate_ranker
-    from askalike.experiments.models import distil, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export import export_archive
     from askalike.health import run_checks
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
+    from askalike.measuring.rankers import evaluate_ranker
     from askalike.moderation.dedupe import dedupe
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.similarities import Similarity
     from askalike.store import Archive, TrainingView, View
+    from askalike.tuning.models import distil, train
     from askalike.tuning.run import tune_archive as tune
 
 __version__ = "0.1.0"
@@ -101,8 +101,8 @@ _NAMES = {
     "evaluation.evaluate": ("evaluate",),
     "evaluation.significance": ("compare",),
     "evaluation.trec": ("read_qrels", "read_run", "write_run"),
-    "experiments.measuring": ("evaluate_ranker",),
-    "experiments.models": ("distil", "train"),
+    "measuring.rankers": ("evaluate_ranker",),
+    "tuning.models": ("distil", "train"),
     "export": ("export_archive",),
     "health": ("run_checks",),
     "health.statistics": ("compute_statistics",),

@@ -6,7 +6,7 @@ import typer
 from askalike.cli import register
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.experiments.run_sources import load_judgements
+from askalike.measuring.run_sources import load_judgements
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import create
 from askalike.service.settings import ServiceSettings

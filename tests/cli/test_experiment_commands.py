@@ -7,9 +7,9 @@ import pytest
 from askalike.cli.output import format_settings
 from askalike.cli.tune import print_event
 from askalike.core.config import parse_assignments
-from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate
 from askalike.tuning.successive_candidates import CandidateResult
+from askalike.tuning.trials import Trial
 from commands import askalike
 
 pytestmark = pytest.mark.usefixtures("without_figures")

@@ -13,7 +13,6 @@ from askalike.core import parallel
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.experiments.declaration import Experiment
-from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
@@ -21,6 +20,7 @@ from askalike.learning.distil import encode_targets
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
+from askalike.tuning.grid_search import tune_ranker
 from calibration.riverside import DEFAULT_RANKER
 
 

@@ -12,15 +12,15 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.experiments.cells import CellContext, run_cell
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.folder import ExperimentFolder
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.models import distil
-from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import RankingTask
 from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.tuning import model_training
+from askalike.tuning.models import distil
 from askalike.tuning.state import TuningState
+from askalike.tuning.trials import Trial, TrialEvaluator
 from needs import need
 from small_models import write_encoder
 

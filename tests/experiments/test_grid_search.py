@@ -6,10 +6,10 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question, Split
-from askalike.experiments import grid_search
-from askalike.experiments.grid_search import combinations, search_grid, tune_ranker, tuning_grids
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.measuring.rankers import RankingTask
+from askalike.tuning import grid_search
+from askalike.tuning.grid_search import combinations, search_grid, tune_ranker, tuning_grids
+from askalike.tuning.trials import Trial, TrialEvaluator
 
 LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
 """BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that message egg three times."""

@@ -12,14 +12,14 @@ from askalike.calibration.reliability import GroupAverages, measure_reliability
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Link, Question
 from askalike.evaluation.evaluate import evaluate
-from askalike.experiments.comparing import compare_runs
 from askalike.experiments.declaration import read_experiment
-from askalike.experiments.measuring import RankingTask, evaluate_ranker
 from askalike.experiments.run import run_experiment
-from askalike.experiments.run_sources import load_judgements, parse_sources
-from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
+from askalike.measuring.comparing import compare_runs
+from askalike.measuring.rankers import RankingTask, evaluate_ranker
+from askalike.measuring.run_sources import load_judgements, parse_sources
 from askalike.store import Archive
+from askalike.tuning.trials import Trial, TrialEvaluator
 from planted import plant
 
 pytestmark = pytest.mark.usefixtures("without_figures")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate
+from askalike.tuning.trials import Trial
 from askalike.tuning.verdict import EvaluatedTrial, best_lexical, choose, choose_lexical, paired_difference
 
 N = 400

@@ -15,15 +15,14 @@ from askalike import rankers
 from askalike.cli.tune import format_outcome
 from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments import trials
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import RankingTask
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import candidates, model_training, run, successive_candidates, task
+from askalike.tuning import candidates, model_training, run, successive_candidates, task, trials
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
+from askalike.tuning.trials import Trial
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from askalike.core.types import Split
-from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import TUNED, UNTUNED, Candidate
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import Trial
 from askalike.tuning.verdict import EvaluatedTrial, PairedDifference, TuningVerdict
 
 EMPTY = Split({}, {})

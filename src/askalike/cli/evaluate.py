@@ -26,8 +26,10 @@ from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
-from askalike.experiments.comparing import compare_runs
-from askalike.experiments.measuring import (
+from askalike.labels.partitions import Partition, create_partition, create_splitter
+from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
+from askalike.measuring.comparing import compare_runs
+from askalike.measuring.rankers import (
     DEFAULT_MEASURES,
     as_evaluation,
     describe_choice,
@@ -36,15 +38,13 @@ from askalike.experiments.measuring import (
     evaluate_run,
     evaluation_split,
 )
-from askalike.experiments.run_sources import declared_value, load_judgements, parse_sources
-from askalike.labels.partitions import Partition, create_partition, create_splitter
-from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
+from askalike.measuring.run_sources import declared_value, load_judgements, parse_sources
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.experiments.answer_measures import AnswerSupport
+    from askalike.measuring.answer_support import AnswerSupport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
@@ -95,7 +95,7 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.experiments.answer_measures import measure_support
+    from askalike.measuring.answer_support import measure_support
     from askalike.search.answering.grounded import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
@@ -116,7 +116,7 @@ def evaluate_command(
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
-        from askalike.experiments.pages import write_file
+        from askalike.measuring.pages import write_file
 
         write_file(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
@@ -198,8 +198,8 @@ def compare_command(
     askalike compare runs/two --format html -o comparison.html
     ```
     """
-    from askalike.experiments.comparing import format_comparison
-    from askalike.experiments.pages import write_file
+    from askalike.measuring.comparing import format_comparison
+    from askalike.measuring.pages import write_file
 
     sources = parse_sources(runs)
     names = (

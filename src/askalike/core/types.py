@@ -1,6 +1,7 @@
 """The types that all components share: what an archive holds, what a search shows, ranked documents, vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from operator import itemgetter
@@ -20,6 +21,8 @@ LogCallback = Callable[[str], None]
 """Called with a line of progress text."""
 Progress = Callable[[int, int], None]
 """Called during work, with the number of rows done and the total."""
+OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opens a progress bar with a description; bars may be nested."""
 
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]

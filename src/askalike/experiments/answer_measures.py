@@ -1,21 +1,17 @@
-"""Diagnostics of systems that answer: distances of right and wrong answers, generated answers, cited support."""
+"""Diagnostics of systems that answer: distances of right and wrong answers, generated answers."""
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Answer, Question, Split
-from askalike.core.values import format_count
-from askalike.evaluation.intervals import bootstrap_means, percentile_interval
-from askalike.experiments.measuring import RankingTask
+from askalike.measuring.rankers import RankingTask
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
-from askalike.search.answering.grounded import ChatEndpoint, write_grounded
-from askalike.search.engine import LocalEngine
 
 MARGIN = 10.0
 """The margin of the triplet loss, as in the paper; it only suits Euclidean distances."""
@@ -23,9 +19,6 @@ SAMPLE_SIZE = 50
 """Number of generated answers that are measured and shown."""
 SEED = 0
 TRIPLET_LOSS, PERPLEXITY = "validation triplet loss", "perplexity"
-STORED_ANSWERS = 3
-"""Number of stored answers from which a grounded answer is written."""
-BOOTSTRAP_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,50 +98,3 @@ def _sample_wrong_answers(
         drawn = generator.sample(range(len(ids)), min(len(ids), len(right) + 1))
         wrong.append(next((n for n in drawn if ids[n] not in right), rows[answer.id]))
     return np.array(wrong)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSupport:
-    """Grounded answers to some questions. share: of the sentences that a cited text supports; None without sentences.
-
-    interval: 95 %, by bootstrap over answers. abstained: the questions without an answer.
-    """
-
-    questions: int
-    abstained: int
-    written: int
-    supported: int
-    share: float | None
-    interval: tuple[float, float] | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the figures for JSON."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        counts = f"{format_count(self.questions, 'question')}, {self.abstained} without an answer"
-        if self.share is None or self.interval is None:
-            return f"grounded answers: {counts}; no sentence was written"
-        low, high = self.interval
-        return (
-            f"grounded answers: {self.share:.3f} [{low:.3f}, {high:.3f}] of {self.written} sentences are supported by "
-            f"what they cite ({counts}). This is a proxy: shared words and numbers, not truth"
-        )
-
-
-def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint: ChatEndpoint) -> AnswerSupport:
-    """Return the support of the endpoint's answers by the texts they cite; each question is asked as if typed.
-
-    Raises EndpointError, ArchiveError if there are no answers.
-    """
-    replies = [
-        write_grounded(q, engine.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint) for q in questions
-    ]
-    counts = np.array([(r.supported, r.written) for r in replies if r.written], np.float64).reshape(-1, 2)
-    supported, written = map(int, counts.sum(axis=0))
-    abstained = sum(r.reply.abstained for r in replies)
-    if not written:
-        return AnswerSupport(len(replies), abstained, 0, 0, None, None)
-    means = bootstrap_means(counts, BOOTSTRAP_DRAWS, SEED)
-    interval = percentile_interval(means[:, 0] / means[:, 1])
-    return AnswerSupport(len(replies), abstained, written, supported, supported / written, interval)

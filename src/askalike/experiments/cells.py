@@ -19,10 +19,11 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers
 from askalike.experiments.declaration import GIVEN_ORDER, Experiment, SystemSettings
-from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
-from askalike.experiments.measuring import RankingTask, merge_runs
+from askalike.experiments.folder import ExperimentFolder, cell_name
 from askalike.experiments.outcome import SeedResult
 from askalike.labels.splits import KNOWN_SPLIT, labelled_splits, sample_queries, splits_to_hold_out, type_titles
+from askalike.measuring.rankers import RankingTask, merge_runs
+from askalike.measuring.run_sources import file_name
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
 from askalike.store.labels import parse_typed_split

@@ -25,14 +25,14 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import get_rule
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.folder import file_name
-from askalike.experiments.grid_search import tuning_grids
-from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.partitions import create_splitter
 from askalike.labels.splits import load_split
 from askalike.learning.trainers import list_recipes
+from askalike.measuring.rankers import DEFAULT_MEASURES
+from askalike.measuring.run_sources import file_name
 from askalike.store import Archive
 from askalike.store.labels import parse_typed_split
+from askalike.tuning.grid_search import tuning_grids
 
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +17,9 @@ from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
 from askalike.core.values import now
 from askalike.learning.trainers import TRAINING_LOGGER
+from askalike.measuring.run_sources import file_name
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
-
-
-def file_name(label: str) -> str:
-    """Return a system's label as a word that every file system accepts: `LM-JM (tuned)` → `LM-JM-tuned`."""
-    return re.sub(r"[^\w.+-]+", "-", label).strip("-.") or "system"
 
 
 def cell_name(label: str, seed: int | None) -> str:

@@ -16,7 +16,7 @@ from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison
 from askalike.evaluation.tables import ResultTable, format_p
 from askalike.experiments import cards
-from askalike.experiments.cards import SystemRanks, cap_rank, load_texts
+from askalike.experiments.cards import SystemRanks, cap_rank
 from askalike.experiments.figures import (
     DASHES,
     FAINT,
@@ -32,10 +32,12 @@ from askalike.experiments.figures import (
     render_figure,
     system_colour,
 )
-from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.pages import render, write_file
+from askalike.measuring.pages import render, write_file
+from askalike.measuring.rankers import LEADING_MEASURE
+from askalike.measuring.texts import load_texts
 
+TEMPLATE = Path(__file__).parent / "templates" / "report.html"
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
 MAX_PAIRS = 5
@@ -80,7 +82,7 @@ def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], draw
     documents = cards.shown_documents([*browsed, *sampled], systems, outcome)
     texts = load_texts(outcome.archive, outcome.labels.queries, documents, outcome.task)
     return render(
-        "report.html",
+        TEMPLATE,
         outcome=outcome,
         n=outcome.systems[0].seed_results[next(iter(outcome.systems[0].seed_results))].evaluation,
         rows=headline_rows(outcome),

@@ -1,8 +1,8 @@
 """Runs an experiment from its declaration into a folder: each system with each seed is a cell, measured once."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,26 +13,25 @@ from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, T
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import LogCallback, Progress, Split
+from askalike.core.types import LogCallback, OpenBar, Progress, Split
 from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
 from askalike.experiments.figures import NO_FIGURES, can_plot
-from askalike.experiments.folder import ExperimentFolder, file_name
-from askalike.experiments.grid_search import search_grid
-from askalike.experiments.measuring import describe_choice
+from askalike.experiments.folder import ExperimentFolder
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.provenance import collect_provenance
-from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health import run_checks
 from askalike.health.findings import Finding
 from askalike.labels.partitions import create_partition
 from askalike.learning.trainers import shorten_setting
+from askalike.measuring.rankers import describe_choice
+from askalike.measuring.run_sources import file_name
 from askalike.store import Archive
+from askalike.tuning.grid_search import search_grid
+from askalike.tuning.trials import TrialEvaluator, TrialMemory, remove_indexes
 
-OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
-"""Opens a progress bar with a description; bars may be nested."""
 REPORT_EVERY = 500
 QUICK_QUERIES = 100
 """Maximum number of queries that are measured, and that tune."""

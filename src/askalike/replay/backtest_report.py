@@ -9,8 +9,8 @@ from askalike.core.files import write_atomically
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
-from askalike.experiments.pages import render
 from askalike.export import write_table
+from askalike.measuring.pages import render
 from askalike.replay.backtest import AskedQuestion, Backtest, Kind, ThresholdOutcome
 from askalike.replay.judging import QUESTION_COLUMN, RIGHT_COLUMN, draw_comments
 from askalike.replay.replay import WORDING_REMARK
@@ -20,6 +20,7 @@ HEADINGS: Mapping[Kind, str] = {
     "unconfirmed": "Comments that no label confirms",
     "missed": "Missed: asked before, and no comment names the original",
 }
+PAGE = Path(__file__).parent / "templates" / "backtest.html"
 SAMPLE_FILE = "sample.csv"
 
 
@@ -60,7 +61,7 @@ def write_backtest(backtest: Backtest, folder: Path) -> list[Path]:
 
     A sample that is there already is kept: a person may have filled it in.
     """
-    page = render("backtest.html", backtest=backtest, outcomes=to_table(backtest), headings=HEADINGS)
+    page = render(PAGE, backtest=backtest, outcomes=to_table(backtest), headings=HEADINGS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "backtest.html", page.encode(errors="replace"))

@@ -22,7 +22,7 @@ from askalike.core.values import format_count, parse_first_moment
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
 from askalike.experiments.figures import add_legend, can_plot, open_figure, system_colour, write_svg
-from askalike.experiments.measuring import DEFAULT_DEPTH
+from askalike.measuring.rankers import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
 from askalike.store.archive import PointInTimeArchive

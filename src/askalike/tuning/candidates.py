@@ -7,10 +7,10 @@ from itertools import product
 from typing import Any
 
 from askalike.core import registry
-from askalike.experiments.grid_search import Grid, tuning_grids
-from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
 from askalike.text.subwords import VECTORS_PACKAGE
+from askalike.tuning.grid_search import Grid, tuning_grids
+from askalike.tuning.trials import RankerSettings, Trial
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""

@@ -14,9 +14,8 @@ from askalike.core.types import LogCallback
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
-from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
@@ -26,6 +25,7 @@ from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.successive_candidates import CandidateResult, EventListener, Skipped, SuccessiveCandidates
 from askalike.tuning.task import TuningTask, make_task
+from askalike.tuning.trials import Trial, TrialEvaluator
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 3

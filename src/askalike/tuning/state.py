@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.experiments.trials import Trial, TrialMemory, TrialValues, trial_key
+from askalike.tuning.trials import Trial, TrialMemory, TrialValues, trial_key
 
 STATE_FOLDER = "tuning"
 VALUES_FILE = "values.jsonl"

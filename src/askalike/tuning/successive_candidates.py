@@ -7,7 +7,6 @@ from itertools import count, islice
 
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.values import format_duration
-from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.labels.partitions import nested_folds
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
@@ -27,6 +26,7 @@ from askalike.tuning.candidates import (
 from askalike.tuning.model_training import ModelTrainer
 from askalike.tuning.state import Budget
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.verdict import EvaluatedTrial, choose, choose_lexical
 
 LEXICAL_BUDGET_SHARE = 0.3

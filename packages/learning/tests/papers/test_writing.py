@@ -10,13 +10,13 @@ from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question
 from askalike.encoders import open_encoder
-from askalike.experiments import models
 from askalike.experiments.answer_measures import distinct_n
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
 from askalike.search.answering.replies import open_generator
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
+from askalike.tuning import models
 from askalike_learning.generate import (
     WritingSettings,
     fill_unknown_words,

@@ -13,7 +13,7 @@ from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.encoders.static import WEIGHTS_FILE
-from askalike.experiments import models
+from askalike.tuning import models
 from askalike_learning.networks.static import StaticNetwork
 from askalike_learning.recipes import Recipe
 from askalike_learning.trainable import NetworkRecipe, load_recipe

@@ -12,15 +12,15 @@ from askalike.calibration.samples import draw_sample
 from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import read_model_file
-from askalike.experiments import models
-from askalike.experiments.grid_search import tune_ranker
-from askalike.experiments.measuring import RankingTask
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import count_learned, unlearned_splits
+from askalike.measuring.rankers import RankingTask
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
+from askalike.tuning import models
+from askalike.tuning.grid_search import tune_ranker
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
 from commands import run_command

@@ -5,11 +5,10 @@ import pytest
 import askalike
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.experiments import models
 from askalike.experiments.declaration import read_experiment, resolve
 from askalike.experiments.run import shorten
 from askalike.store import Archive
-from askalike.tuning import model_training, pseudo_queries, run, successive_candidates
+from askalike.tuning import model_training, models, pseudo_queries, run, successive_candidates
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe

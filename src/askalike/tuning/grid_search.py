@@ -10,10 +10,10 @@ from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Progress, Split
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
+from askalike.measuring.rankers import RankingTask
 from askalike.rankers import Tunable
 from askalike.store import Archive
+from askalike.tuning.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
 
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""

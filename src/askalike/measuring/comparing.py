@@ -12,10 +12,10 @@ from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_d
 from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text
 from askalike.evaluation.trec import read_run
-from askalike.experiments.cards import ReportTexts, load_texts
-from askalike.experiments.measuring import as_evaluation, evaluate_groups
-from askalike.experiments.pages import render
-from askalike.experiments.run_sources import RunJudgements, RunSource
+from askalike.measuring.pages import TEMPLATES, render
+from askalike.measuring.rankers import as_evaluation, evaluate_groups
+from askalike.measuring.run_sources import RunJudgements, RunSource
+from askalike.measuring.texts import ReportTexts, load_texts
 
 SYSTEMS_NOTE = (
     f"In brackets 95 % intervals; raised letters: significantly better than that system (paired randomisation test, "
@@ -223,7 +223,7 @@ def _id_and_text(id: str, text: str) -> str:
 def format_html(comparison: RunComparison) -> str:
     """Return a self-contained page that opens offline."""
     title = " and ".join([system.name for system in comparison.comparisons[0].systems])
-    return render("compare.html", compared=comparison, title=title)
+    return render(TEMPLATES / "compare.html", compared=comparison, title=title)
 
 
 def format_latex(comparison: RunComparison) -> str:

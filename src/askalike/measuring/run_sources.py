@@ -10,9 +10,8 @@ from typing import Any
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import DocumentKind, Qrels, Question, Split
 from askalike.evaluation.trec import read_qrels
-from askalike.experiments.folder import file_name
-from askalike.experiments.measuring import RankingTask, evaluation_split
 from askalike.labels.splits import document_kind, group_names, sample_queries
+from askalike.measuring.rankers import RankingTask, evaluation_split
 from askalike.store import Archive
 
 RUN_ENDINGS = (".trec", ".trec.gz")
@@ -41,6 +40,11 @@ class RunJudgements:
     archive: Path | None = None
     kind: DocumentKind = "questions"
     groups: Sequence[str] = ()
+
+
+def file_name(label: str) -> str:
+    """Return a system's label as a word that every file system accepts: `LM-JM (tuned)` → `LM-JM-tuned`."""
+    return re.sub(r"[^\w.+-]+", "-", label).strip("-.") or "system"
 
 
 def parse_sources(arguments: Sequence[str]) -> list[RunSource]:

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def render(template: str, **values: Any) -> str:
-    """Return the page that a template renders from the values."""
-    return _environment().get_template(template).render(values)
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: Path, **values: Any) -> str:
+    """Return the page that a template renders from the values; it may extend those of this folder."""
+    return _environment(template.parent).get_template(template.name).render(values)
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
@@ -27,11 +30,11 @@ def write_file(path: Path, content: str | bytes) -> Path:
 
 
 @cache
-def _environment() -> "Environment":
+def _environment(folder: Path) -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -17,9 +17,9 @@ from askalike.core.types import DocumentKind, Run, Split
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
 from askalike.index.commits import remove_index
 from askalike.labels.splits import restrict_split
+from askalike.measuring.rankers import DEFAULT_DEPTH, RankingTask, merge_runs
 from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive, TrainingView
 
