@@ -8,7 +8,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from askalike.experiments.provenance import describe_hardware, git_commit
+from askalike_research.experiments.provenance import describe_hardware, git_commit
 
 COMMIT = git_commit(Path(__file__).parent)
 """The commit of the code that is measured: another may be checked out before the last row is written."""

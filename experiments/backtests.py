@@ -24,10 +24,10 @@ from askalike.calibration.calibrate import RankerDescription, calibrate_sample
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Link
-from askalike.experiments.provenance import collect_provenance
-from askalike.replay.backtest import backtest, select_window
 from askalike.store import Archive, Clusters
 from askalike.store.archive import PointInTimeArchive
+from askalike_research.experiments.provenance import collect_provenance
+from askalike_research.replay.backtest import backtest, select_window
 
 START = datetime(2000, 1, 1)
 

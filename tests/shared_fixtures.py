@@ -50,7 +50,7 @@ def limit_file_size():
 @pytest.fixture
 def without_figures(monkeypatch):
     """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
-    from askalike.experiments import report
+    from askalike_research.experiments import report
 
     monkeypatch.setattr(report, "draw_figures", lambda *of: [])
 

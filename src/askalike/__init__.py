@@ -14,7 +14,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from askalike.calibration.calibrate import calibrate
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
-    from askalike.experiments.outcome import ExperimentResult
     from askalike.export import export_archive
     from askalike.health import run_checks
     from askalike.health.statistics import compute_statistics
@@ -83,7 +81,7 @@ __all__ = [
     "ResolvedQuery", "Retrieved", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
     "Settings", "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView",
     "VectorIndex", "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "dedupe",
-    "distil", "encode_texts", "evaluate", "evaluate_ranker", "experiment", "explain_ids", "export_archive",
+    "distil", "encode_texts", "evaluate", "evaluate_ranker", "explain_ids", "export_archive",
     "import_archive", "load", "load_split", "rank", "read_qrels", "read_queries", "read_run", "run_checks", "serve",
     "train", "tune", "validate_settings", "write_run",
 ]
@@ -142,27 +140,6 @@ def load(
     from askalike.search.engine import LocalEngine
 
     return LocalEngine.open(path, ranker, settings, engine)
-
-
-def experiment(
-    file: "str | Path",
-    folder: "str | Path",
-    changes: "Mapping[str, Any] | None" = None,
-    *,
-    resume: bool = False,
-    force: bool = False,
-) -> "ExperimentResult":
-    """Run the experiment that a TOML file declares, and write everything into a folder that reproduces it.
-
-    changes: values that replace those of the file, by key or `table.key`. resume: continue an interrupted experiment.
-    force: replace the experiment that is in the folder. Raises SettingsError for anything wrong in the file.
-    """
-    from pathlib import Path
-
-    from askalike.experiments.declaration import read_experiment
-    from askalike.experiments.run import run_experiment
-
-    return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
 
 
 if not TYPE_CHECKING:  # else a type checker would accept any name

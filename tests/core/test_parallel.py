@@ -12,8 +12,6 @@ from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import WorkerError, map_pieces, use_workers
-from askalike.experiments.declaration import Experiment
-from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
@@ -21,6 +19,8 @@ from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.tuning.grid_search import tune_ranker
+from askalike_research.experiments.declaration import Experiment
+from askalike_research.experiments.run import run_experiment
 from calibration.riverside import DEFAULT_RANKER
 
 

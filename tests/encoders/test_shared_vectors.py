@@ -9,9 +9,6 @@ from safetensors.numpy import load_file
 from askalike import rankers
 from askalike.core.types import Link, Question
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments.cells import CellContext, run_cell
-from askalike.experiments.declaration import Experiment
-from askalike.experiments.folder import ExperimentFolder
 from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
 from askalike.measuring.rankers import RankingTask
@@ -21,6 +18,9 @@ from askalike.tuning import model_training
 from askalike.tuning.models import distil
 from askalike.tuning.state import TuningState
 from askalike.tuning.trials import Trial, TrialEvaluator
+from askalike_research.experiments.cells import CellContext, run_cell
+from askalike_research.experiments.declaration import Experiment
+from askalike_research.experiments.folder import ExperimentFolder
 from needs import need
 from small_models import write_encoder
 

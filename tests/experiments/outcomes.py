@@ -9,10 +9,10 @@ from askalike.core.types import Question, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemResult
 from askalike.health import run_checks
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
+from askalike_research.experiments.outcome import ExperimentResult, SeedResult, SystemResult
 
 MEASURES = ("Success@1", "Success@5", "AP")
 TWO: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = {

@@ -5,7 +5,7 @@ from small import archive_at, toml_at
 
 from askalike.core.config import parse_assignments, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.experiments.declaration import PartitionSettings, read_experiment
+from askalike_research.experiments.declaration import PartitionSettings, read_experiment
 
 WRONG = """
 titel = "x"

@@ -2,8 +2,8 @@
 
 import re
 
-from askalike.experiments.declaration import read_experiment
-from askalike.experiments.run import run_experiment
+from askalike_research.experiments.declaration import read_experiment
+from askalike_research.experiments.run import run_experiment
 from planted import plant
 
 

@@ -11,11 +11,11 @@ import pytest
 from outcomes import TWO, outcome_of
 
 from askalike.core.types import Question
-from askalike.experiments import cards, report
-from askalike.experiments.cards import collect_ranks
-from askalike.experiments.outcome import ExperimentResult
-from askalike.experiments.report import select_pairs, write_report
 from askalike.store.archive import Archive
+from askalike_research.experiments import cards, report
+from askalike_research.experiments.cards import collect_ranks
+from askalike_research.experiments.outcome import ExperimentResult
+from askalike_research.experiments.report import select_pairs, write_report
 from calibration.riverside import riverside
 
 HOSTILE = """<script>alert("x")</script><img src=x onerror='a()'> & "quoted" </details>"""
@@ -155,7 +155,7 @@ def test_pairs_are_the_best_two_and_each_against_the_first() -> None:
 
 
 def test_plots_are_imported_only_for_a_report() -> None:
-    script = "import sys, askalike.experiments.report, askalike.measuring.comparing;print(*sys.modules)"
+    script = "import sys, askalike_research.experiments.report, askalike.measuring.comparing;print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "jinja2"} & set(loaded)
 

@@ -16,12 +16,12 @@ from small import archive_at, toml_at
 from askalike.core.errors import SettingsError
 from askalike.core.types import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
-from askalike.experiments.declaration import read_experiment, resolve
-from askalike.experiments.run import run_experiment, shorten
 from askalike.measuring.run_sources import load_judgements, parse_sources
 from askalike.store.archive import Archive
 from askalike.store.contents import content_hash
 from askalike.tuning import trials
+from askalike_research.experiments.declaration import read_experiment, resolve
+from askalike_research.experiments.run import run_experiment, shorten
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -12,8 +12,8 @@ from askalike import rankers
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.types import Link, Question
 from askalike.labels.splits import unlearned_splits
-from askalike.rankers.learned_weights import TermWeights, _cross_entropy
 from askalike.store import Archive
+from askalike_research.rankers.learned_weights import TermWeights, _cross_entropy
 from planted import plant
 
 NOISE = 60

@@ -6,8 +6,8 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.types import Link, Question
-from askalike.replay.replay import replay
 from askalike.store import Archive
+from askalike_research.replay.replay import replay
 
 VOTES = {"a": 40, "b": 3, "c": None, "d": -2}
 QUERY = {"q": Question("q", "how to boil an egg")}

@@ -9,11 +9,11 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Link, Question
-from askalike.replay import backtest as module
-from askalike.replay.backtest import backtest
-from askalike.replay.backtest_report import to_report, write_backtest
-from askalike.replay.judging import draw_comments, estimate_right, read_judged
 from askalike.store import Archive
+from askalike_research.replay import backtest as module
+from askalike_research.replay.backtest import backtest
+from askalike_research.replay.backtest_report import to_report, write_backtest
+from askalike_research.replay.judging import draw_comments, estimate_right, read_judged
 
 
 def dated(id: str, title: str, day: int, month: int = 1) -> Question:

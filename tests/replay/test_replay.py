@@ -12,9 +12,9 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Link, Question
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
-from askalike.replay.replay import group_into_periods, quarter_name, replay, select_queries, write_replay
 from askalike.store import Archive
 from askalike.store.archive import PointInTimeArchive
+from askalike_research.replay.replay import group_into_periods, quarter_name, replay, select_queries, write_replay
 
 WORDS = [f"w{n}" for n in range(40)]
 
@@ -167,7 +167,7 @@ def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
 
 
 def test_without_matplotlib_the_folder_has_no_plot(forum, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.replay.replay.can_plot", lambda: False)
+    monkeypatch.setattr("askalike_research.replay.replay.can_plot", lambda: False)
     written = write_replay(replay(forum, {"bm25": {}}, "2012-03-01"), tmp_path)
     assert [p.name for p in written] == ["replay.json", "qrels.txt", "run.trec"]
     assert {p.name for p in tmp_path.iterdir()} == {p.name for p in written}

@@ -8,6 +8,7 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
+from askalike.core import registry
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
@@ -84,6 +85,8 @@ def tune_archive(
     for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
+    if cross_encoder and CROSS_ENCODER_RANKER not in registry.names("ranker"):
+        raise SettingsError(f"{CROSS_ENCODER_RANKER} is not installed: pip install 'askalike[research]'")
     trial = _encoder_trial(archive, encoder)
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])

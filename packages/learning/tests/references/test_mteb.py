@@ -14,7 +14,7 @@ from datasets import Dataset  # noqa: E402
 from mteb.abstasks.retrieval import AbsTaskRetrieval  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from askalike.integrations.mteb import ArchiveSearch  # noqa: E402
+from askalike_research.mteb import ArchiveSearch  # noqa: E402
 
 CORPUS = [
     {"id": "d1", "title": "reset a forgotten password", "text": "Where is the link?"},

@@ -112,7 +112,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
 
 
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):
-    from askalike.experiments.declaration import read_experiment
+    from askalike_research.experiments.declaration import read_experiment
 
     models.train(archive, load_recipe("static", STATIC), "mine")
     path = tmp_path / "one.toml"
