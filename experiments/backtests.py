@@ -5,7 +5,7 @@
 Of the guarantees, the highest for which there is a threshold is measured, too.
 
 An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
-that order, and its judgements become links. See docs/backtest.md.
+that order, and its judgements become links. See packages/research/docs/backtest.md.
 """
 
 import argparse

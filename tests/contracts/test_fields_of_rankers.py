@@ -27,8 +27,8 @@ RECORDS = (
     Answer("rack-1", "rack", "<p>Ask the <b>caretaker</b> for a key</p>", "html"),
 )
 QUESTIONS = [record for record in RECORDS if isinstance(record, Question)]
-OTHERS = {"cross_encoder", "pretrained"}
-"""These need a model; a cross-encoder ranks candidates alone."""
+OTHERS = {"pretrained"}
+"""These need a model."""
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 

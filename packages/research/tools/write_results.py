@@ -354,11 +354,11 @@ def _share(proportion: Report) -> str:
 
 BACKTESTS = """\
 Each of the latest questions is searched among those before it, by the default ranker, as
-[`askalike backtest`](../backtest.md) does. A comment has up to three suggestions, and is right if the archive's labels
-say that one of them asks the same. People link only part of the duplicates, so more comments are right than that. The
-thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*` marks the threshold of a guarantee,
-chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share of the first suggestions is right.
-Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
+[`askalike backtest`](../../packages/research/docs/backtest.md) does. A comment has up to three suggestions, and is
+right if the archive's labels say that one of them asks the same. People link only part of the duplicates, so more
+comments are right than that. The thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*`
+marks the threshold of a guarantee, chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share
+of the first suggestions is right. Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
 
 
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:

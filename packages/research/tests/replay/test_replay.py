@@ -219,3 +219,17 @@ def test_replay_saved_hits_with_another_k(kitchen, monkeypatch):
     assert (columns(both)[0], len(dates)) == (columns(first)[0], 4)
     kitchen.upsert([dated("better", "boil an egg", "2012-01-02")])
     assert replay(kitchen, {"bm25": {}}, "2012-01-01").results[0].run.columns("copy")[0][1] == "better"
+
+
+def test_a_replay_refuses_votes_of_a_later_day(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(
+            [
+                Question("a", "boil an egg", votes=3, created_at="2020-01-01"),
+                Question("b", "egg boiling", votes=1, created_at="2020-02-01"),
+                Link("b", "a", "duplicate", "2020-02-02"),
+            ]
+        )
+        settings = {"parts": "lm_jelinek_mercer,votes", "weights": [4, 1]}
+        with pytest.raises(SettingsError, match="it would know the future"):
+            replay(archive, {"hybrid": settings}, since="2020-01-15")
