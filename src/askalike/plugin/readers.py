@@ -4,9 +4,16 @@ A reader is a class of settings with the method of `askalike.Reader`, and is reg
 """
 
 from askalike.core.types import Record
-from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
-from askalike.readers._values import parse_optional_utc, unescape
-from askalike.readers._xml import Element, read_elements
+from askalike.readers import (
+    Element,
+    SourceFiles,
+    find_files,
+    parse_optional_utc,
+    parse_rows,
+    read_elements,
+    reject,
+    unescape,
+)
 
 __all__ = [
     "Element",

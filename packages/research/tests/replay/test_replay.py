@@ -114,7 +114,8 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, date, r
     class Trained(LexicalRanker):
         trained_until = date
 
-    monkeypatch.setattr(rankers, "create", lambda name, settings, archive: Trained.from_settings("bm25", settings))
+    trained = Trained.from_settings("bm25", {})
+    monkeypatch.setattr("askalike_research.replay.replay.build", lambda name, settings, archive: trained)
     if refused:
         refusal = r"bm25 knows data up to 2013-01-01.*know the future.*another ranker with --ranker"
         with pytest.raises(SettingsError, match=refusal):
