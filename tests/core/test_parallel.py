@@ -15,10 +15,11 @@ from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
+from askalike.measuring.rankers import RankingTask
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
-from askalike.tuning.grid_search import tune_ranker
+from askalike.tuning.trials import Trial, TrialEvaluator
 from calibration.riverside import DEFAULT_RANKER
 
 
@@ -110,13 +111,15 @@ def test_indexes_and_targets_have_the_same_bytes(workers, calibrated_riverside, 
 
 @pytest.mark.long
 def test_tuning_chooses_the_same(workers, calibrated_riverside):
-    grid = {"k1": [0.9, 1.2, 1.6], "b": [0.3, 0.75]}
+    settings = [{"fields": "title", "k1": k1, "b": b} for k1 in (0.9, 1.2, 1.6) for b in (0.3, 0.75)]
+    trials = [Trial("bm25", values) for values in settings]
     results = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:
             labels = load_split(archive, "duplicates")
-            results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
-    assert len(results[0].trials) == 6
+            with TrialEvaluator(RankingTask(archive), {"dev": labels}, ["nDCG@10"]) as evaluator:
+                results.append(list(evaluator.evaluate_trials(trials)))
+    assert len(results[0]) == 6
     assert results[0] == results[1]
 
 

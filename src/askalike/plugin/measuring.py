@@ -10,7 +10,6 @@ from askalike.evaluation.evaluate import (
     first_relevant_ranks,
     get_rule,
     order_documents,
-    success_by_depth,
 )
 from askalike.evaluation.intervals import BinomialProportion, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
@@ -37,8 +36,16 @@ from askalike.measuring.texts import ReportTexts, load_texts
 from askalike.store import content_hash
 from askalike.store.archive import PointInTimeArchive
 from askalike.store.labels import parse_typed_split
-from askalike.tuning.grid_search import Grid, search_grid, tuning_grids
-from askalike.tuning.trials import TrialEvaluator, TrialMemory, remove_indexes
+from askalike.tuning.candidates import Grid, tuning_grids
+from askalike.tuning.trials import (
+    QueryValues,
+    RankerSettings,
+    Trial,
+    TrialEvaluator,
+    TrialMemory,
+    remove_indexes,
+    trial_key,
+)
 
 __all__ = [
     "ALPHA",
@@ -57,10 +64,13 @@ __all__ = [
     "FirstRelevantRanks",
     "Grid",
     "PointInTimeArchive",
+    "QueryValues",
+    "RankerSettings",
     "RankingTask",
     "ReportTexts",
     "ResultTable",
     "TableCell",
+    "Trial",
     "TrialEvaluator",
     "TrialMemory",
     "canonical_name",
@@ -84,11 +94,10 @@ __all__ = [
     "render",
     "require_shares",
     "sample_queries",
-    "search_grid",
     "separate_ties",
     "splits_to_hold_out",
-    "success_by_depth",
     "to_text",
+    "trial_key",
     "tuning_grids",
     "type_titles",
     "write_file",

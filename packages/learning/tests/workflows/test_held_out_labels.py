@@ -20,9 +20,9 @@ from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.tuning import models
-from askalike.tuning.grid_search import tune_ranker
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
+from askalike_research.experiments.grid_search import tune_ranker
 from askalike_research.replay.replay import replay
 from commands import run_command
 from planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant

@@ -16,7 +16,6 @@ from askalike.plugin.measuring import (
     get_rule,
     order_documents,
     separate_ties,
-    success_by_depth,
 )
 from askalike_research.experiments.outcome import ExperimentResult
 
@@ -63,7 +62,13 @@ def collect_ranks(outcome: ExperimentResult) -> list[SystemRanks]:
 def compute_accuracy_curves(system: SystemRanks) -> Floats:
     """Return Accuracy@1 … Accuracy@100, or up to the depth of the run: (seeds, k)."""
     deepest = max((len(system.run.columns(q)[0]) for q in system.run), default=1)
-    return np.array([success_by_depth(ranks, max(1, min(DEFAULT_DEPTH, deepest))) for ranks in system.ranks.values()])
+    return np.array([_success_by_depth(ranks, max(1, min(DEFAULT_DEPTH, deepest))) for ranks in system.ranks.values()])
+
+
+def _success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> Floats:
+    """Return Success@k (Accuracy@k) for k = 1 … max_depth: (max_depth,)."""
+    reached = np.array([rank for rank in ranks.values() if rank is not None and rank <= max_depth], np.int64)
+    return np.asarray(np.bincount(reached, minlength=max_depth + 1)[1:].cumsum() / max(len(ranks), 1))
 
 
 def cap_rank(rank: int | None, limit: int, otherwise: int) -> int:

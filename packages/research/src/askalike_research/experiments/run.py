@@ -21,13 +21,13 @@ from askalike.plugin.measuring import (
     describe_choice,
     file_name,
     remove_indexes,
-    search_grid,
 )
 from askalike.plugin.training import shorten_setting
 from askalike_research.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike_research.experiments.declaration import SEED, Experiment, SystemSettings, resolve
 from askalike_research.experiments.figures import NO_FIGURES, can_plot
 from askalike_research.experiments.folder import ExperimentFolder
+from askalike_research.experiments.grid_search import search_grid
 from askalike_research.experiments.outcome import ExperimentResult, SystemResult
 from askalike_research.experiments.provenance import collect_provenance
 

@@ -6,17 +6,17 @@ from itertools import product
 from math import fsum, prod
 from typing import Any
 
-from askalike import rankers
-from askalike.core import registry
-from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Progress, Split
-from askalike.measuring.rankers import RankingTask
-from askalike.rankers import Tunable
-from askalike.store import Archive
-from askalike.tuning.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
+from askalike import Archive, InputError, Progress, SettingsError, Split
+from askalike.plugin.measuring import (
+    Grid,
+    QueryValues,
+    RankerSettings,
+    RankingTask,
+    Trial,
+    TrialEvaluator,
+    trial_key,
+)
 
-Grid = Mapping[str, Sequence[Any]]
-"""Setting → the values to try."""
 SearchSpace = Grid | Sequence[Grid]
 """A grid, or several if the meaning of one setting depends on another (as for parameters of normalisations)."""
 
@@ -28,7 +28,7 @@ MAX_COMBINATIONS = 1_000
 class GridSearchResult:
     """The best settings of a ranker, their mean on n queries, and every trial's settings and mean.
 
-    The settings are complete: `rankers.create(ranker, settings)`. The trials are in the order in which they were
+    The settings are complete: `askalike.build(ranker, settings)`. The trials are in the order in which they were
     tried; the first has the first value of every setting.
     """
 
@@ -98,27 +98,6 @@ def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
     """Yield every combination of a grid's values with the fixed settings; the last setting changes fastest."""
     for values in product(*grid.values()):
         yield {**fixed, **dict(zip(grid, values, strict=True))}
-
-
-def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
-    """Return the grids that a ranker declares, without the fixed settings.
-
-    A similarity has its own grids, and those of text settings: the weights of the fields if the archive has titles
-    and bodies, and the treatment of code if bodies contain any. The first values are the defaults, so that the first
-    trial is the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
-    """
-    if ranker in registry.names("similarity"):
-        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields"))
-        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
-    created = rankers.create(ranker, fixed, archive.path)
-    if not isinstance(created, Tunable):
-        example = "tune = { KEY = [VALUE, VALUE] }"
-        raise SettingsError(f"{ranker} has no settings to tune; name the values to try, as in {example}")
-    return [_drop_fixed(grid, fixed) for grid in created.grids]
-
-
-def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:
-    return {name: values for name, values in grid.items() if name not in fixed}
 
 
 def _search_coordinatewise(

@@ -3,13 +3,12 @@
 import pytest
 
 from askalike import rankers
-from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question, Split
 from askalike.measuring.rankers import RankingTask
-from askalike.tuning import grid_search
-from askalike.tuning.grid_search import combinations, search_grid, tune_ranker, tuning_grids
 from askalike.tuning.trials import Trial, TrialEvaluator
+from askalike_research.experiments import grid_search
+from askalike_research.experiments.grid_search import search_grid, tune_ranker
 
 LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
 """BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that message egg three times."""
@@ -54,14 +53,6 @@ def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
     assert len(tuned.trials) < 9
 
 
-def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
-    hybrids = [Trial("hybrid", {"parts": ["bm25", "tfidf"], "weights": [w, 1.0]}) for w in (0.0, 1.0, 3.0)]
-    task, parts = RankingTask(archive), {"dev": LABELS}
-    together = list(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([*hybrids, Trial("bm25")]))
-    alone = [next(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([trial])) for trial in hybrids]
-    assert together[:3] == alone
-
-
 def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     bm25 = rankers.create("bm25")
     bm25.build(archive.view())
@@ -72,17 +63,6 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
         evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"fields": "title"})))
     [chosen] = rankers.create("bm25", {"fields": "title"}).index_paths(archive.view())
     assert set((archive.path / "index").iterdir()) == {old, chosen}
-
-
-def test_an_index_that_another_process_writes_is_not_removed(archive):
-    evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
-    list(evaluator.evaluate_trials([Trial("bm25", {"fields": "title"})]))
-    [index] = rankers.create("bm25", {"fields": "title"}).indexes(archive.view())
-    with index.lock_files():
-        evaluator.remove_indexes()
-        assert (index.path / "manifest.json").exists()
-    evaluator.remove_indexes()
-    assert not index.path.exists()
 
 
 @pytest.mark.parametrize(
@@ -99,19 +79,3 @@ def test_an_index_that_another_process_writes_is_not_removed(archive):
 def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, message):
     with pytest.raises(SettingsError, match=message):
         tune_ranker(archive, "bm25", space, LABELS, "Success@1", fixed=fixed)
-
-
-@pytest.mark.parametrize("name", registry.names("similarity"))
-def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, archive):
-    grids = tuning_grids(archive, name, {})
-    trials = [settings for grid in grids for settings in combinations(grid, {})]
-    assert rankers.create(name, trials[0]).similarity == rankers.create(name).similarity
-    built = {rankers.create(name, settings).similarity for settings in trials}
-    assert len(built) == len(trials) > 1
-
-
-def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
-    assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
-    archive.upsert([Question("more", "egg", "how long")])
-    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)
-    assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
