@@ -287,3 +287,8 @@ def test_tune_index_over_budget(tmp_path):
         with pytest.raises(trials.OutOfTimeError, match="documents of its index"):
             next(evaluator.evaluate_trials([Trial("bm25")], is_over=lambda: True))
         next(evaluator.evaluate_trials([Trial("bm25")]))
+
+
+def test_a_cross_encoder_needs_the_package_that_ranks_with_it(archive):
+    with pytest.raises(SettingsError, match=r"cross_encoder is not installed: pip install 'askalike\[research\]'"):
+        run.tune_archive(archive, cross_encoder="anything")
