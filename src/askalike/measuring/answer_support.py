@@ -1,4 +1,4 @@
-"""How well the texts that grounded answers cite support them."""
+"""The share of the sentences of grounded answers that the texts they cite support."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

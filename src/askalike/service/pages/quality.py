@@ -145,7 +145,7 @@ def _y(fraction: float) -> float:
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
-"""What `askalike replay` of packages/research writes with `-o DIR/replay`."""
+"""The file of `askalike replay -o DIR/replay`, a command of packages/research."""
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
