@@ -50,12 +50,6 @@ def assert_refused(done: tuple[int, str, str], *messages: str) -> None:
         assert message in err
 
 
-def askalike_process(*words: object, cwd: Path | str = ".", program: str = MAIN) -> Finished:
-    """Run a command line to its end in a process of its own, by a program that may prepare it."""
-    command = [sys.executable, "-c", program, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment())
-
-
 def environment() -> dict[str, str]:
     """The environment of a process that imports the askalike under test."""
     return os.environ | {"PYTHONPATH": str(Path(package.__file__).parents[1]), "OMP_NUM_THREADS": "1"}

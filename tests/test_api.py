@@ -52,13 +52,6 @@ def test_repeated_texts_are_separate_documents():
         assert not retriever.search("zebra")
 
 
-def test_many_queries_are_answered_as_one_by_one():
-    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
-        queries = ["order", "password", "zebra"]
-        together = [result.hits for result in retriever.search_many(queries, k=2)]
-        assert together == [retriever.search(query, k=2).hits for query in queries]
-
-
 def test_one_string_is_not_taken_letter_by_letter(tmp_path):
     (tmp_path / "faq.csv").write_text("id,question\n1,Why is it late?\n2,Where is it?\n12,Who has it?\n")
     assert askalike.import_archive("table", str(tmp_path / "faq.csv"), tmp_path / "faq").questions == 3
@@ -83,7 +76,7 @@ def test_one_string_is_not_taken_letter_by_letter(tmp_path):
         askalike.Filter(tags="theft")
 
 
-def test_what_is_not_a_list_of_texts_is_refused():
+def test_non_list_of_texts_is_refused():
     by_id = {"a": "where is my order", "b": "how do I reset my password"}
     with pytest.raises(askalike.InputError, match=r"not a dict; for ids of your own: \[Question"):
         askalike.Retriever(by_id)
@@ -108,7 +101,7 @@ def test_questions_have_their_own_ids_and_bodies():
 
 
 @pytest.mark.parametrize("ranker", ["bm25", LEXICAL, None])
-def test_a_title_that_says_the_query_stands_before_a_long_body_that_does(ranker):
+def test_title_saying_the_query_precedes_long_bodies(ranker):
     body = "I want to borrow a printer, but do I need a card to borrow a printer? " * 4
     questions = [
         askalike.Question("body", "Which machines are there?", body),
@@ -182,7 +175,7 @@ def test_what_takes_an_archive_takes_its_directory(desk, tmp_path):
         askalike.calibrate(engine)
 
 
-def test_a_ranker_is_given_by_name_or_as_it_is(desk):
+def test_ranker_is_given_by_name_or_itself(desk):
     ranker = askalike.build("bm25", {"k1": 0.9})
     with askalike.load(desk, ranker) as engine, askalike.Retriever(TEXTS, ranker) as retriever:
         assert engine.ranker is ranker

@@ -56,7 +56,7 @@ def test_what_the_archive_knows_is_shown(engine):
     assert all(engine.search(text) for text in ON_TOPIC)
 
 
-def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(tmp_path, monkeypatch):
+def test_thresholds_of_an_outdated_searcher_are_not_kept(tmp_path, monkeypatch):
     """The indexer commits while a worker looks for thresholds, in the index that it had opened before."""
     path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
     with Archive.open(path) as archive:
@@ -76,7 +76,7 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
 
 
 @pytest.mark.parametrize("size", [0, 40, 100])
-def test_a_truncated_file_of_a_rule_is_written_again(tmp_path, size):
+def test_truncated_rule_file_is_written_again(tmp_path, size):
     path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
     with Archive.open(path) as archive:
         ranker.build(archive.view())
@@ -89,24 +89,12 @@ def test_a_truncated_file_of_a_rule_is_written_again(tmp_path, size):
         assert file.read_bytes() == whole
 
 
-def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):
-    """A service's workers open the archive while its indexer is at work."""
-    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
-    with Archive.open(path) as archive:
-        engine = LocalEngine(archive, ranker, archive.committed_view())
-        assert not engine.search(ON_TOPIC[0])
-        assert not list(path.glob("calibration/*.abstention.json"))
-        ranker.build(archive.view())
-        assert engine.search(ON_TOPIC[0])
-        assert not engine.search("What do hedgehogs eat?")
-
-
 def test_everything_is_shown_on_demand(engine):
     assert engine.search("What do hedgehogs eat?", min_similarity=0)
     assert not engine.search(ON_TOPIC[0], min_similarity=1.0)
 
 
-def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp_path):
+def test_threshold_is_saved_and_renewed_after_a_change(tmp_path):
     path = riverside(tmp_path / "archive")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
@@ -128,7 +116,7 @@ def rule_files(path):
     return [file.read_bytes() for file in path.glob("calibration/*.abstention.json")]
 
 
-def test_an_open_engine_follows_the_archive_as_a_new_one_does(tmp_path, monkeypatch):
+def test_open_engine_follows_archives_like_a_new_one(tmp_path, monkeypatch):
     path, found = riverside(tmp_path / "archive"), []
     monkeypatch.setattr(
         "askalike.calibration.abstention.find_rule", lambda searcher: found.append(find_rule(searcher)) or found[-1]
@@ -147,7 +135,7 @@ def test_an_open_engine_follows_the_archive_as_a_new_one_does(tmp_path, monkeypa
     assert len(found) == 2
 
 
-def test_no_rule_is_found_before_the_archive_is_indexed(tmp_path):
+def test_no_rule_before_the_archive_is_indexed(tmp_path):
     """A service's workers search an index that is behind while its indexer is at work."""
     path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
     with Archive.open(path) as archive:
@@ -163,7 +151,7 @@ def test_no_rule_is_found_before_the_archive_is_indexed(tmp_path):
         assert rule_files(path) != before
 
 
-def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeypatch):
+def test_indexing_finds_thresholds_and_search_does_not(tmp_path, monkeypatch):
     path = riverside(tmp_path / "archive")
     index_command(path, "lm_jelinek_mercer")
     assert len(list(path.glob("calibration/*.abstention.json"))) == 1
@@ -172,7 +160,7 @@ def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeyp
         assert engine.search(ON_TOPIC[0])
 
 
-def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
+def test_everyday_queries_must_score_more(engine):
     searcher = engine.searcher()
     rule = find_rule(searcher)
     queries = ("What do hedgehogs eat in winter?", "Was fressen Igel im Winter?", "renewing a loan at the library")
@@ -185,7 +173,7 @@ def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
         assert rule.lenient == rule.typical
 
 
-def test_everyday_questions_are_compared_with_those_on_other_topics():
+def test_everyday_questions_are_compared_across_topics():
     vectors = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
     background = BackgroundSimilarity(vectors)
     own = background.measure_across_topics(["food", "food", "food", "pets", "pets", "cars"])
@@ -207,7 +195,7 @@ def test_a_thousand_questions_in_five_languages_are_packaged(tmp_path):
     assert len({row.topic for row in rows}) == 20
 
 
-def test_titles_need_more_than_unfinished_titles_and_whole_questions():
+def test_titles_need_more_than_unfinished_ones_and_questions():
     """Both say less of what is asked, or share less of it with a title."""
     background = BackgroundSimilarity(np.empty((0, 0), np.float32))
     rule = AbstentionRule(0.4, 0.3, 0.3, background, {"de": (0.2, 0.1)})
@@ -221,7 +209,7 @@ def test_titles_need_more_than_unfinished_titles_and_whole_questions():
     assert rule.min_scores(retrieved).tolist() == [0.4, 0.3, 0.3, 0.2]
 
 
-def test_own_questions_that_are_like_others_say_less_of_new_ones():
+def test_repetitive_archives_say_less_of_new_questions():
     everyday, own = np.linspace(0, 0.2, 200), np.linspace(0, 1, 201)
     found = [choose_thresholds(everyday, own, True, size) for size in (100, 200, 4_000)]
     assert found == [pytest.approx((titles, 0.186)) for titles in (0.186, (0.186 + 0.36) / 2, 0.36)]

@@ -66,7 +66,7 @@ def test_probabilities_are_reliable_and_have_skill(report):
     assert report.sample.split == "rephrasings"
 
 
-def test_no_cluster_is_both_fitted_on_and_measured_on(report):
+def test_no_cluster_is_both_fitted_and_measured_on(report):
     sample = report.sample
     fold_of = {}
     for cluster, fold in zip(sample.clusters, report.predictions.fold_of_query.tolist(), strict=True):
@@ -109,7 +109,7 @@ def test_deterministic(report, directory):
 
 
 @pytest.mark.parametrize("ranker_fixture", ["report", "hybrid_calibration"])
-def test_probabilities_do_not_depend_on_k_and_never_rise(directory, ranker_fixture, request):
+def test_probabilities_ignore_k_and_never_rise(directory, ranker_fixture, request):
     request.getfixturevalue(ranker_fixture)
     name, settings = (DEFAULT_RANKER, {}) if ranker_fixture == "report" else ("hybrid", HYBRID_SETTINGS)
     with LocalEngine.open(directory, name, settings) as local:
@@ -135,7 +135,7 @@ def test_no_hit_below_the_threshold(report, directory):
 
 @pytest.mark.parametrize("name", registry.names("similarity"))
 @pytest.mark.usefixtures("report")
-def test_a_query_without_a_known_word_has_no_hit(directory, name):
+def test_query_without_a_known_word_has_no_hit(directory, name):
     with LocalEngine.open(directory, name) as local:
         for text in ("", "???", "xyzzy plugh", "qwrtz 123456789"):
             assert local.search(text, 50).hits == [], text
@@ -173,7 +173,7 @@ def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path
         assert local.stale_reason == "it belongs to another archive"
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(report, tmp_path):
+def test_unwritable_folder_is_one_clear_error(report, tmp_path):
     with pytest.raises(ArchiveError, match=r"nowhere/calibration/.*\.json: cannot be written .*permissions$"):
         report.calibration.save(tmp_path / "nowhere")
 
@@ -269,7 +269,7 @@ def test_a_damaged_file_is_one_line(report, tmp_path):
                 load_calibration(archive, rankers.create(DEFAULT_RANKER))
 
 
-def test_the_file_is_plain_text_with_the_keys_of_its_format(report, directory):
+def test_file_is_plain_text_with_known_keys(report, directory):
     files = (directory / "calibration").glob(f"{DEFAULT_RANKER}-*.json")
     [path] = [path for path in files if not path.name.endswith(".abstention.json")]
     values = json.loads(path.read_text())
@@ -335,7 +335,7 @@ def test_titles_leave_bodies_out(archive):
     assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
-def test_off_topic_queries_of_an_archive_without_any_are_an_error(tmp_path):
+def test_missing_off_topic_queries_are_an_error(tmp_path):
     Archive.create(tmp_path / "empty").close()
     with pytest.raises(InputError, match="without questions"):
         load_off_topic_queries(tmp_path / "empty")
@@ -356,7 +356,7 @@ def test_abstention_on_off_topic_queries(report, directory, tmp_path):
     assert 0 < curve.threshold.probability <= 1
 
 
-def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(directory, hybrid_calibration):
+def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
     """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
     calibration = hybrid_calibration
     off_topic = ["best pizza in Rome", "why is the sky blue", "recompile the kernel"]
@@ -398,7 +398,7 @@ def test_an_interrupted_calibration_is_resumed_with_equal_curves(directory, repo
     assert len(list((directory / "index").glob("off-topic-*.jsonl"))) == 1
 
 
-def test_off_topic_queries_come_from_a_file_or_an_archive(directory, tmp_path):
+def test_off_topic_queries_come_from_file_or_archive(directory, tmp_path):
     path = tmp_path / "queries.jsonl"
     path.write_text("".join(json.dumps({"id": n, "title": f"number {n}"}) + "\n" for n in range(30)))
     assert len(load_off_topic_queries(path)) == 30

@@ -24,7 +24,7 @@ def draw_rows(n, seed=0):
     return features, rng.random(n) < exact, exact
 
 
-def test_a_logistic_curve_recovers_the_curve_that_made_the_labels():
+def test_logistic_curve_recovers_its_labels():
     features, right, exact = draw_rows(20_000)
     curve = logistic_fitter([0, 1])(features, right)
     assert curve.weights == pytest.approx((2, 0), abs=0.06)
@@ -33,7 +33,7 @@ def test_a_logistic_curve_recovers_the_curve_that_made_the_labels():
     assert np.abs(curve.predict(features) - exact)[inside].max() < 0.02
 
 
-def test_an_isotonic_curve_rises_and_keeps_away_from_0_and_1():
+def test_isotonic_curve_rises_between_0_and_1():
     features, right, exact = draw_rows(5_000)
     curve = isotonic_fitter(0)(features, right)
     probabilities = curve.predict(features[np.argsort(features[:, 0])])
@@ -106,7 +106,7 @@ def test_exact_probabilities_have_the_error_of_chance_only():
     assert measured == measure_reliability(exact, right, clusters)
 
 
-def test_the_base_rate_has_no_skill_and_wrong_probabilities_are_unreliable():
+def test_base_rate_has_no_skill():
     right = np.arange(100) % 4 == 0
     clusters = [str(i) for i in range(100)]
     level = measure_reliability(np.full(100, 0.25), right, clusters)
@@ -117,7 +117,7 @@ def test_the_base_rate_has_no_skill_and_wrong_probabilities_are_unreliable():
     assert sure.skill < -1
 
 
-def test_the_interval_of_clusters_is_wider_than_of_single_rows():
+def test_interval_of_clusters_is_wider_than_of_rows():
     _features, right, exact = draw_rows(300)
     whole = np.repeat(np.arange(300), 5)
     together = measure_reliability(exact[whole], right[whole], [str(i) for i in whole])

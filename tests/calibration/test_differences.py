@@ -44,7 +44,7 @@ def differences():
 
 
 @pytest.mark.parametrize(("language", "one", "other"), APART)
-def test_titles_one_telling_word_apart_are_not_the_same(differences, language, one, other):
+def test_titles_one_telling_word_apart_differ(differences, language, one, other):
     assert differences.sameness(one, other, language) < FULL_SAMENESS / 2
     assert differences.sameness(other, one, language) < FULL_SAMENESS / 2
 
@@ -73,7 +73,7 @@ def test_values_of_differences_by_hand():
 @pytest.mark.parametrize(("texts", "asks_more"), [
     ({}, True), ({"rephrasings": ("arriving by boat",)}, False), ({"body": "I come by boat."}, False),
 ])  # fmt: skip
-def test_a_query_asks_more_if_no_text_of_the_hit_and_hardly_a_title_has_its_word(texts, asks_more):
+def test_query_asks_more_without_its_word_in_texts(texts, asks_more):
     hit = Question("1", "Where can I park?", **texts)
     archive = TitleDifferences(lambda: ["Where can I park?", "Is there a boat?", *["How do I hire a bike?"] * 3])
     assert archive.asks_more("Where do I park my boat?", hit, "en") == asks_more
@@ -82,7 +82,7 @@ def test_a_query_asks_more_if_no_text_of_the_hit_and_hardly_a_title_has_its_word
     assert not archive.asks_more("Parking?", hit, "en")
 
 
-def test_a_query_that_is_a_phrasing_of_the_hit_is_the_same_and_asks_no_more():
+def test_query_that_is_a_phrasing_asks_no_more():
     hit = Question("1", "Where can I park?", rephrasings=("Where can I park my car?",))
     extractor = HitFeatureExtractor("en")
     phrased, other = (
@@ -93,7 +93,7 @@ def test_a_query_that_is_a_phrasing_of_the_hit_is_the_same_and_asks_no_more():
     assert other[1] == 0
 
 
-def test_sameness_is_a_feature_of_each_hit_and_curves_end_with_it():
+def test_sameness_is_a_feature_that_ends_the_curves():
     hits = [Question("1", "How do I borrow a book?"), Question("2", "How do I borrow a bicycle?")]
     features = HitFeatureExtractor("en").extract(hits[0], np.array([2.0, 1.9]), hits)
     assert features.shape == (2, COLUMN_COUNT)

@@ -25,7 +25,7 @@ def test_by_hand():
     assert second["shared"] == second["overlap"] == 0
 
 
-def test_the_margin_of_an_only_hit_is_its_score():
+def test_margin_of_an_only_hit_is_its_score():
     [only] = extract([5.0], ["egg"])
     assert only["margin"] == only["mean_margin"] == 5
 
@@ -50,7 +50,7 @@ def test_bodies_count_as_length_only():
     assert full["shared"] == bare["shared"]
 
 
-def test_the_similarity_comes_after_the_features_where_there_is_one():
+def test_similarity_is_the_last_feature_where_present():
     features = HitFeatureExtractor("en")
     texts = Question("q", "boil an egg"), [Question("h", "eggs"), Question("i", "pasta")]
     extracted = features.extract(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))

@@ -19,12 +19,12 @@ from commands import askalike
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 1), (0, 29), (3, 50), (49, 50), (50, 50)])
-def test_the_upper_bound_is_the_proportion_at_which_so_few_successes_are_as_rare_as_the_error(count, n):
+def test_upper_bound_is_the_exact_binomial_one(count, n):
     bound = binomial_upper_bound(count, n, 0.05)
     assert bound == 1.0 if count == n else binom.cdf(count, n, bound) == pytest.approx(0.05)
 
 
-def test_it_holds_where_probabilities_say_nothing_of_the_share_that_is_wrong():
+def test_it_holds_where_probabilities_say_nothing():
     """Of 400 samples, about 5 % may get a threshold above which more is wrong than was asked for; most get one."""
     broken = given = 0
     for seed in range(400):
@@ -39,14 +39,14 @@ def test_it_holds_where_probabilities_say_nothing_of_the_share_that_is_wrong():
     assert broken <= binom.ppf(0.999, 400, 1 - CONFIDENCE)
 
 
-def test_the_hit_that_fixes_a_threshold_is_not_counted():
+def test_hit_that_fixes_a_threshold_is_not_counted():
     scores = np.linspace(0.01, 1, 100)
     guarantee = find_guarantee(scores, scores < 0.015, 200, 0.9)  # only the last is wrong
     assert (guarantee.wrong.count, guarantee.wrong.n, guarantee.coverage.n) == (0, 99, 200)
     assert 0.01 < guarantee.threshold <= scores[1]
 
 
-def test_too_few_hits_or_too_many_wrong_ones_have_no_threshold():
+def test_few_or_mostly_wrong_hits_have_no_threshold():
     few = np.linspace(0, 1, 20)
     assert find_guarantee(few, np.zeros(20, bool), 20, 0.9).threshold is None
     assert find_guarantee(np.ones(500), np.zeros(500, bool), 500, 0.9).threshold is None  # ties: nothing is above
@@ -60,7 +60,7 @@ def directory(tmp_path_factory):
     return riverside(tmp_path_factory.mktemp("guarantee") / "riverside")
 
 
-def test_a_calibration_with_a_guarantee_is_fitted_on_other_clusters_than_it_is_tested_on(directory):
+def test_guarantee_is_fitted_and_tested_on_other_clusters(directory):
     with Archive.open(directory) as archive:
         report = calibrate(archive, rankers.create(DEFAULT_RANKER), guarantee=0.7, prevalence=0.8)
     fitted, tested = split_clusters(report.sample, 0)
@@ -97,7 +97,7 @@ def test_the_scores_of_any_run_become_probabilities():
     assert report.guarantee.threshold
 
 
-def test_a_run_with_too_few_judged_queries_is_refused():
+def test_run_with_too_few_judged_queries_is_refused():
     run, qrels = make_run(90)
     with pytest.raises(InputError, match="90 queries with a relevant document"):
         calibrate_run("run", run, qrels)

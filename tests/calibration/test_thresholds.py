@@ -43,7 +43,7 @@ def test_a_few_lucky_hits_make_no_threshold():
     assert find_lowest_threshold(np.r_[p, 0.99], np.r_[p, 0.99] > 0.5, 0.9) == 0.99
 
 
-def test_a_threshold_is_measured_on_folds_that_did_not_choose_it():
+def test_threshold_is_measured_on_other_folds():
     rng = np.random.default_rng(0)
     p = rng.random(2_000)
     right, fold = rng.random(2_000) < p, rng.integers(5, size=2_000)

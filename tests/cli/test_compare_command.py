@@ -87,7 +87,7 @@ def test_runs_of_answers(tmp_path: Path) -> None:
     assert "to-c Answer to c  (none relevant found)" in out
 
 
-def test_an_experiment_knows_its_archive_measures_rule_and_seeds(desk: str) -> None:
+def test_experiment_knows_archive_measures_rule_and_seeds(desk: str) -> None:
     experiment("trial", desk)
     code, out, err = run("compare", "trial")
     assert (code, err) == (0, "")
@@ -96,7 +96,7 @@ def test_an_experiment_knows_its_archive_measures_rule_and_seeds(desk: str) -> N
     assert "Welch's t over seeds and queries" in out
 
 
-def test_systems_have_their_labels_and_the_order_of_the_experiment(desk: str) -> None:
+def test_systems_keep_labels_and_order_of_the_experiment(desk: str) -> None:
     experiment("trial", desk)
     with Path("trial/config.toml").open("a") as config:
         config.write('[[system]]\nranker = "bow_cnn"\nlabel = "cnn"\n[[system]]\nranker = "bm25"\nlabel = "bm25 "\n')
@@ -183,7 +183,7 @@ def test_what_cannot_be_compared(words: tuple[str, ...], says: str) -> None:
     assert_refused(run("compare", *words), says)
 
 
-def test_a_run_is_measured_by_the_split_of_an_archive(desk: str) -> None:
+def test_run_is_measured_by_an_archives_split(desk: str) -> None:
     Path("mine.trec").write_text("a#1 Q0 a 1 2 t\nb#1 Q0 x 1 2 t\nc#1 Q0 c 1 2 t\nd#1 Q0 c 1 2 t\n")
     Path("qrels.txt").write_text("a#1 0 a 1\nb#1 0 b 1\nc#1 0 c 1\n")
     by_split = run("evaluate", desk, "--run", "mine.trec", "--split", "rephrasings", "--measures", "RR", "--json")
@@ -195,7 +195,7 @@ def test_a_run_is_measured_by_the_split_of_an_archive(desk: str) -> None:
     assert_refused(run("evaluate", desk, "--run", "good.trec"), "queries (such as 'q1') is judged in desk")
 
 
-def test_queries_that_nobody_judged_are_said_and_do_not_count() -> None:
+def test_unjudged_queries_are_said_and_do_not_count() -> None:
     Path("more.trec").write_text(GOOD + "q9 Q0 a 1 1 t\n")
     code, out, err = run("evaluate", "--run", "more.trec", "--qrels", "qrels.txt", "--measures", "RR")
     assert (code, err) == (0, "askalike: more.trec: 1 query not judged in qrels.txt, and not counted\n")

@@ -74,7 +74,7 @@ def test_an_import_names_columns_without_their_control_characters(tmp_path) -> N
     assert (code, "extra" in errors) == (0, True)
 
 
-def test_an_error_names_a_text_without_its_control_characters(tmp_path) -> None:
+def test_error_names_a_text_without_control_characters(tmp_path) -> None:
     code, _, errors = run_command("info", tmp_path / f"a{ATTACK.strip()}b")
     assert (code, CONTROLS.findall(errors)) == (2, [])
 

@@ -99,12 +99,6 @@ def test_serve_and_the_builder_of_its_index(hostile, encoded_archive, tmp_path):
     assert service.returncode == 0
 
 
-def test_processes_that_share_work(hostile, encoded_archive, tmp_path):
-    archive = Path(shutil.copytree(encoded_archive, tmp_path / "faq"))
-    code, said = run(hostile, "index", archive, "--jobs", "2")
-    assert code == 0, said
-
-
 def test_python_m_starts_its_processes_elsewhere(tmp_path, encoded_archive, hostile):
     for file in hostile.iterdir():
         if file.stem not in ("multiprocessing", "random"):  # Python itself imports the others

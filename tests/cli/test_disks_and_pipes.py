@@ -59,7 +59,7 @@ def test_it_is_searched_measured_and_saved(desk: Path, tmp_path: Path) -> None:
     assert run("restore", tmp_path / "saved.tar", tmp_path / "restored")[0] == 0
 
 
-def test_what_would_change_it_is_refused_in_one_line(desk: Path, tmp_path: Path) -> None:
+def test_harmful_output_is_refused_in_one_line(desk: Path, tmp_path: Path) -> None:
     with read_only(desk):
         for words, advice in (
             (("keys", "create", desk), "the directory is read-only; change its permissions"),
@@ -133,15 +133,6 @@ def test_a_full_disk_is_one_line(kitchen: Path, command: str, unbuffered: str) -
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=env, check=False)
     message = "askalike: the output cannot be written (No space left on device); free some space, or write it elsewhere"
     assert (done.returncode, done.stderr) == (2, f"{message}\n")
-
-
-def test_too_little_memory_is_one_line(desk: Path) -> None:
-    program = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (400_000 << 10, -1)); {MAIN}"
-    command = [sys.executable, "-c", program, "search", str(desk), "book"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    assert done.returncode in (0, 2), done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "the memory does not suffice" in done.stderr
 
 
 def test_memory_errors_are_one_line(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

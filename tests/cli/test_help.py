@@ -63,7 +63,7 @@ def test_module_runs_as_the_command() -> None:
     assert "askalike [OPTIONS] COMMAND" in done.stdout
 
 
-def test_list_of_commands_shows_what_each_command_says_of_itself() -> None:
+def test_list_of_commands_shows_each_commands_summary() -> None:
     listed, whole = (typer.Typer() for _ in range(2))
     register_summaries(listed)
     register(whole)
@@ -94,7 +94,7 @@ def test_help_texts_are_those_of_the_golden_file() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_examples_in_the_help_are_command_lines_that_it_takes(name: str) -> None:
+def test_examples_in_the_help_are_valid_command_lines(name: str) -> None:
     examples = re.findall("^ *askalike .*", ALL[name].help, re.MULTILINE)
     assert 2 <= len(examples) <= 3
     for example in examples:
@@ -110,7 +110,7 @@ def test_help_of_the_program_has_examples() -> None:
     assert len(re.findall("^ *askalike ", text, re.MULTILINE)) == 3
 
 
-def test_help_shows_no_type_of_python_and_usage_no_doubled_brackets() -> None:
+def test_help_shows_no_python_types_or_doubled_brackets() -> None:
     texts = GOLDEN_FILE.read_text(encoding="utf-8")
     assert not re.findall(r"<(?:[a-z]|list\[)[^>]*>", texts)
     assert not re.findall(r"Usage:.*(?:\{|\[\[|\]\]|…)", texts)
@@ -131,7 +131,7 @@ def test_an_option_means_one_thing_in_all_commands() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_options_of_a_command_are_checked_and_show_their_defaults(name: str) -> None:
+def test_options_are_checked_and_show_their_defaults(name: str) -> None:
     """Numbers, choices and dates are checked when the command line is read."""
     for option in options(name):
         kind, option_name = option.type_descriptor, f"{name} {option.opts}"

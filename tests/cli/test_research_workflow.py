@@ -50,7 +50,7 @@ def test_two_number_spaces_are_two(beir, imported, tmp_path):
     assert "0" in [hit.id for hit in askalike.read_run(ranked)["1"]]
 
 
-def test_a_query_that_is_a_document_does_not_find_itself(beir, tmp_path):
+def test_query_that_is_a_document_misses_itself(beir, tmp_path):
     texts = [*CORPUS[:2], QUERIES[2], *CORPUS[3:]]  # query 2 is document 2
     rows = ({"_id": str(n), "title": "", "text": text} for n, text in enumerate(texts))
     (beir / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -110,7 +110,7 @@ def test_any_encoder_gives_one_array(tmp_path):
             encoder.encode_queries(["boil an egg"])
 
 
-def test_what_is_no_directory_or_no_string_is_said_in_a_line():
+def test_wrong_directory_or_string_is_one_line():
     with pytest.raises(askalike.ArchiveError, match="use askalike.Retriever"):
         Archive.create(":memory:")
     with pytest.raises(askalike.InputError, match="are strings, got 1; expected '1'"):

@@ -1,6 +1,5 @@
 """`info`, `check`, `export` and `split` as a person runs them: output, JSON, exit codes."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
 from commands import run_command as run
+from database import run_sql
 
 
 @pytest.fixture
@@ -26,18 +26,9 @@ def test_info(directory):
     assert "warning" not in out
 
 
-def test_info_as_json(directory):
-    code, out, _ = run("info", directory, "--json")
-    known = json.loads(out)
-    assert code == 0
-    assert list(known)[:4] == ["questions", "answers", "duplicate_links", "rejected"]
-    assert (known["questions"], known["answers"], known["rejected"]) == (1, 1, 0)
-    assert known["question_lengths"]["words"]["median"] == 7
-
-
 def test_info_warns_of_an_unfinished_import(directory):
     with Archive.open(directory) as archive:
-        archive._connection.execute("INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
+        run_sql(archive, "INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
     assert "the import of x.csv has not finished" in " ".join(run("info", directory)[1].split())
 
 
@@ -58,16 +49,6 @@ def test_check_that_finds_something(directory):
     assert out.endswith("2 of 23 checks found something\n")
     assert run("check", directory, "--strict")[0] == 1
     assert run("check", directory, "--strict", "--skip", "repeated_titles", "--skip", "unanswered_questions")[0] == 0
-
-
-def test_check_as_json(directory):
-    with Archive.open(directory) as archive:
-        archive.upsert([Question("2", "", "body")])
-    code, out, _ = run("check", directory, "--json", "--strict")
-    report = json.loads(out)
-    assert (code, report["count"]) == (1, 2)
-    first = report["findings"][0]
-    assert (first["name"], first["count"], first["n"], first["examples"]) == ("empty_titles", 1, 2, ["2"])
 
 
 def test_loud_findings_stand_out(directory):
@@ -111,16 +92,6 @@ def test_a_cut_is_printed_and_kept(dated):
     known = [" ".join(line.split()) for line in run("info", dated)[1].splitlines()]
     assert "cut cluster duplicates by cluster, shares 0.8 0.1 0.1, seed 0" in known
     assert "split cluster/dev 1 query in 1 cluster, 1 relevant pair" in known
-
-
-def test_by_time_as_json(dated):
-    code, out, _ = run("split", dated, "--by", "time", "--before", "2013", "--after", "2018", "--name", "t", "--json")
-    made = json.loads(out)
-    assert code == 0
-    assert {part["split"]: part["queries"] for part in made["parts"]} == {"t/train": 3, "t/dev": 5, "t/test": 2}
-    assert (made["source_split"], made["method"], made["left_out"]) == ("duplicates", "time", 0)
-    assert made["settings"] == {"before": "2013", "after": "2018"}
-    assert json.loads(run("info", dated, "--json")[1])["partitions"] == [made]
 
 
 def test_export_has_given_splits_only(dated, tmp_path):

@@ -62,7 +62,7 @@ def test_dates_with_nothing_between_are_refused(desk) -> None:
         Filter(after="2021", before="2021")
 
 
-def test_a_tag_that_no_question_has_is_refused_with_similar_ones(desk) -> None:
+def test_unknown_tag_is_refused_with_similar_ones(desk) -> None:
     for tag in ("Kitchens", "nowhere"):
         refused = run("search", desk, "rice", "--tag", tag, "-r", "lm_jelinek_mercer")
         assert_refused(refused, f"tag '{tag}': no question has it")
@@ -109,7 +109,7 @@ def test_each_kind_of_value_by_itself() -> None:
         ({"min_probability": math.nan}, "min_probability must be between 0 and 1, got nan"),
     ],
 )
-def test_numbers_that_cannot_be_are_refused_in_python_and_over_http(values, problem, desk) -> None:
+def test_impossible_numbers_are_refused_in_python_and_http(values, problem, desk) -> None:
     with load(desk, "lm_jelinek_mercer") as engine, pytest.raises(SettingsError, match=problem):
         engine.search("rice", **values)
     with pytest.raises(ValidationError):

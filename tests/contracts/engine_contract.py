@@ -68,7 +68,7 @@ def open_engine(address, library):
         engine.close()
 
 
-def test_a_question_does_not_find_itself_and_a_phrasing_not_itself(open_engine):
+def test_question_and_phrasing_do_not_find_themselves(open_engine):
     engine = open_engine("bm25")
     [same] = engine.archive.view().get_questions(["same1"]).values()
     assert [hit.id for hit in engine.find_similar(same, 2, min_similarity=0)] == ["same0", "same2"]
@@ -85,7 +85,7 @@ def test_candidates_are_scored_as_they_are_retrieved(open_engine):
     assert ranked == pytest.approx(retrieved, rel=1e-5)
 
 
-def test_an_exact_title_comes_first_but_for_case_and_punctuation(address, tmp_path):
+def test_exact_title_ignores_case_and_punctuation(address, tmp_path):
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([Question("typed", "Is it due?", "due " * 400)])
         archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
@@ -102,7 +102,7 @@ def test_probabilities_and_silence(open_engine, library, calibrated):
     assert engine.search("qwertz uiop").abstained
 
 
-def test_what_changes_is_found_and_what_is_deleted_is_not(open_engine):
+def test_changes_are_found_and_deletions_are_not(open_engine):
     engine = open_engine("lm_jelinek_mercer", {"fields": "title"})
     engine.search("warm up")
     engine.archive.upsert([Question("new", "Is there a samovar in the reading room?")])
@@ -114,7 +114,7 @@ def test_what_changes_is_found_and_what_is_deleted_is_not(open_engine):
     assert not engine.search("teapot")
 
 
-def test_originals_stand_for_duplicates_and_states_are_left_out(address, tmp_path):
+def test_originals_replace_duplicates_and_states_are_left_out(address, tmp_path):
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([
             Question("o", "Reset a forgotten password", accepted_answer_id="oa"), Answer("oa", "o", "Ask us."),

@@ -30,13 +30,13 @@ def arrays(features, texts, rows):
     return features.encode(texts).batch(np.array(rows))
 
 
-def test_ids_are_tokens_and_idf_has_one_value_for_each(fitted):
+def test_ids_are_tokens_with_one_idf_each(fitted):
     *_, features = fitted
     assert len(features.tokens) == len(features.idf) > RESERVED
     assert np.isfinite(features.idf).all()
 
 
-def test_batch_comes_first_in_every_array_and_all_ids_are_tokens(fitted):
+def test_batch_comes_first_in_arrays_of_tokens(fitted):
     *_, features = fitted
     batch = arrays(features, TEXTS, [2, 0, 3])
     assert {len(array) for array in batch.values()} == {3}
@@ -45,16 +45,17 @@ def test_batch_comes_first_in_every_array_and_all_ids_are_tokens(fitted):
     assert max(array.max() for array in whole) < len(features.tokens)
 
 
-def test_lengths_sort_texts_and_an_empty_one_is_the_shortest(fitted):
+def test_lengths_sort_texts_from_the_empty_one(fitted):
     *_, features = fitted
     lengths = features.encode(TEXTS).lengths
     assert lengths.shape == (len(TEXTS),)
     assert lengths.argmin() == 2
 
 
-def test_text_is_encoded_alike_alone_and_in_a_batch(fitted):
+def test_text_is_encoded_alike_alone_and_in_batch(fitted):
     *_, features = fitted
     alone, among = arrays(features, TEXTS[1:2], [0]), arrays(features, TEXTS, [0, 1])
+    assert alone.keys() == among.keys() != set()
     for name, array in alone.items():
         own = among[name][1]
         kept = tuple(slice(0, size) for size in array[0].shape)

@@ -80,7 +80,7 @@ def test_a_title_half_typed_is_found(name, archive):
     assert found(opened(name, archive), "Where can I park my bo", 3, prefix=True)[0] == "boat"
 
 
-def test_words_of_an_answer_count_only_if_it_is_searched(name, archive):
+def test_answer_words_count_only_if_answers_are_searched(name, archive):
     query = Question("q", "a key from the caretaker")
     whole, without = (opened(name, archive, fields) for fields in (FIELDS, "title,text"))
     assert best(whole, query.title, "rack", "bike", "card") == "rack"
@@ -110,7 +110,7 @@ def test_edits_and_deletions_of_each_field_are_seen(name, archive):
     assert "park" not in found(opened(name, archive), "Where can I park?")
 
 
-def test_an_answer_belongs_to_the_question_that_accepts_it(name, archive):
+def test_answer_belongs_to_the_question_accepting_it(name, archive):
     archive.upsert([Answer("rack-1", "park", "<p>Ask the <b>caretaker</b></p>", "html")])  # moved to another question
     searcher = opened(name, archive)
     reason = rankers.explain_ids(searcher, Question("q", "caretaker"), ["rack"])["rack"]

@@ -18,12 +18,12 @@ def recorded(tool):
     return tool.GOLDEN_FILE.read_text(encoding="utf-8").splitlines()
 
 
-def test_names_of_sql_http_and_settings_are_as_recorded(tool, recorded):
+def test_names_of_sql_http_and_settings_are_recorded(tool, recorded):
     names = [line for line in recorded if line.startswith(("sql ", "http ", "tool ", "settings "))]
     assert tool.declared_formats() == names, MESSAGE
 
 
 @pytest.mark.long
-def test_names_in_json_of_commands_and_files_are_as_recorded(tool, recorded):
+def test_json_names_of_commands_and_files_are_recorded(tool, recorded):
     names = [line for line in recorded if line.startswith(("json ", "file "))]
     assert tool.printed_formats() == names, MESSAGE

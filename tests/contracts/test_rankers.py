@@ -87,7 +87,7 @@ def test_an_unfinished_word_is_taken(searcher):
     assert [h.id for h in hits] == ["11"]
 
 
-def test_best_first_ties_in_the_archives_order_each_once(searcher):
+def test_best_come_first_and_ties_in_archive_order(searcher):
     run = rankers.rank(searcher, QUERIES, 100)
     assert list(run) == list(QUERIES)
     for hits in run.values():
@@ -98,7 +98,7 @@ def test_best_first_ties_in_the_archives_order_each_once(searcher):
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_at_most_k_and_the_same_ones_whatever_k(searcher, k):
+def test_at_most_k_are_found_whatever_k(searcher, k):
     whole = columns(rankers.rank(searcher, QUERIES, 100))
     assert columns(rankers.rank(searcher, QUERIES, k)) == {q: hits[:k] for q, hits in whole.items()}
 
@@ -123,7 +123,7 @@ def test_a_filter_comes_before_the_ranking(searcher):
     assert all(not hits for hits in rankers.rank(searcher, QUERIES, 3, filter=Filter(("odd",))).values())
 
 
-def test_deterministic_and_a_batch_is_its_queries_one_by_one(searcher, name, archive):
+def test_batch_is_its_queries_one_by_one(searcher, name, archive):
     together = columns(rankers.rank(searcher, QUERIES, 10))
     assert (
         together
@@ -148,7 +148,7 @@ def test_nothing_in_common_finds_nothing(searcher, name):
     assert bool(run["unknown"]) == (name in PACKAGED_ENCODERS)
 
 
-def test_opening_what_was_never_built_is_a_clear_error(name, tmp_path):
+def test_opening_what_was_never_built_is_refused(name, tmp_path):
     with archived(tmp_path / "new") as new, pytest.raises(NotFittedError, match=r"not indexed yet.*build\(view\)"):
         rankers.create(name).open(new.view())
 
@@ -158,7 +158,7 @@ def test_an_unknown_setting_is_a_clear_error(name):
         rankers.create(name, {"nonsense": 1})
 
 
-def test_similarities_do_not_depend_on_what_else_was_retrieved(searcher):
+def test_similarities_ignore_what_else_was_retrieved(searcher):
     few, many = rankers.search(searcher, QUERIES, 1), rankers.search(searcher, QUERIES, 10)
     if few.similarities is None:
         assert many.similarities is None
@@ -168,7 +168,7 @@ def test_similarities_do_not_depend_on_what_else_was_retrieved(searcher):
         assert some == pytest.approx(every[: len(some)])
 
 
-def test_explanation_does_not_depend_on_what_else_is_explained(searcher):
+def test_explanation_ignores_what_else_is_explained(searcher):
     retrieved = rankers.search(searcher, QUERIES, 10)
     nothing = [docids[:0] for docids in retrieved.docids]
     together, checked = explain_retrieved(searcher, retrieved, retrieved.docids), 0
@@ -182,7 +182,7 @@ def test_explanation_does_not_depend_on_what_else_is_explained(searcher):
     assert checked > 3
 
 
-def test_retrieved_documents_have_the_same_scores_if_they_are_scored(searcher):
+def test_retrieved_documents_keep_their_scores_when_scored(searcher):
     retrieved = rankers.search(searcher, QUERIES, 10)
     for known in (None, retrieved):
         scored = searcher.score(retrieved.queries, retrieved.docids, known)

@@ -126,12 +126,3 @@ def test_table_is_streamed(tmp_path: Path) -> None:
     record, place = next(records)
     assert (getattr(record, "title", ""), place.line) == ("Why 0?", 2)
     assert max(done) < path.stat().st_size / 2
-
-
-def test_rejected_row_has_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "faq.csv"
-    path.write_text("id,question\n1,Why?\n2,\n3,How?\n")
-    rows = list(validate_settings(registry.load("reader", "table"), {}, "table").read([path], SourceFiles()))
-    [(rejected, place)] = [(row, place) for row, place in rows if isinstance(row, RejectedRow)]
-    assert place.line == 3
-    assert "question" in rejected.reason

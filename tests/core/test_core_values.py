@@ -17,7 +17,7 @@ def test_format_count(count, noun, text):
     assert format_count(count, noun) == text
 
 
-def test_hashes_of_texts_are_long_and_stay_the_same() -> None:
+def test_hashes_of_texts_are_long_and_stable() -> None:
     assert hash_texts("How do I log in?", "") == "46c4e318a47656f0b5d7703f4e81900e"
     assert hash_texts("a", "bc") != hash_texts("ab", "c")
     assert hash_texts("a\x1f", "b") != hash_texts("a", "\x1fb")

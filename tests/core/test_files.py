@@ -43,7 +43,7 @@ def test_an_error_leaves_the_file_as_it_was(tmp_path):
     assert entries(tmp_path) == ["a.txt"]
 
 
-def test_a_link_stays_one_and_a_device_is_written_itself(tmp_path):
+def test_link_stays_one_and_devices_are_written(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "a.txt")
     write_atomically(link, "a")
@@ -71,7 +71,7 @@ def test_an_error_leaves_the_folder_as_it_was(tmp_path):
     assert entries(tmp_path) == []
 
 
-def test_a_killed_process_leaves_nothing_behind_and_two_do_not_meet(tmp_path):
+def test_killed_process_leaves_nothing_and_two_never_meet(tmp_path):
     (tmp_path / ".a.new").mkdir()
     (tmp_path / ".a.new" / "left").touch()
     with scratch_folder(tmp_path / "a") as folder:
@@ -102,7 +102,7 @@ with replace_folder(Path(sys.argv[1])):
 
 
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
-def test_a_folder_whose_replacement_ends_between_the_two_renames_is_put_back(tmp_path, how):
+def test_folder_is_restored_between_two_renames(tmp_path, how):
     path = tmp_path / "a"
     with replace_folder(path) as folder:
         (folder / "before").touch()
@@ -116,7 +116,7 @@ def test_a_folder_whose_replacement_ends_between_the_two_renames_is_put_back(tmp
     assert entries(tmp_path) == ["a", "a/before"]
 
 
-def test_a_folder_removed_while_its_lock_is_awaited_is_locked_anew(tmp_path):
+def test_folder_removed_while_locking_is_locked_anew(tmp_path):
     path = tmp_path / "a"
     entered, end = threading.Event(), threading.Event()
 
@@ -148,7 +148,7 @@ def test_errors_of_a_folder_are_one_line(tmp_path):
         pass
 
 
-def test_a_folder_is_measured_while_parts_of_it_come_and_go(tmp_path):
+def test_folder_is_measured_while_parts_change(tmp_path):
     (tmp_path / "lasting").mkdir()
     (tmp_path / "lasting" / "a").write_bytes(b"12345")
     ended = threading.Event()

@@ -22,14 +22,14 @@ class Request:
         return ["answer"]
 
 
-def test_a_lazy_property_is_computed_once_for_each_object() -> None:
+def test_lazy_property_is_computed_once_per_object() -> None:
     request = Request()
     request.allowed.set()
     assert request.answer is request.answer == ["answer"]
     assert Request.answer.__doc__ == "What is fetched."
 
 
-def test_a_thread_does_not_wait_for_the_lazy_property_of_another_object() -> None:
+def test_lazy_properties_of_other_objects_do_not_block() -> None:
     slow, quick = Request(), Request()
     quick.allowed.set()
     waiting = Thread(target=lambda: slow.answer)

@@ -10,7 +10,7 @@ from askalike.core.network import base_url, listen
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_port_that_is_in_use_is_named_in_one_line(host: str) -> None:
+def test_port_in_use_is_named_in_one_line(host: str) -> None:
     try:
         first = listen(host, 0)
     except SettingsError:

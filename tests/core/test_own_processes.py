@@ -52,7 +52,7 @@ def test_as_many_processes_run_as_there_are_jobs(meeting, tmp_path):
     assert meeting(share) == ([0, 1, 2], [])
 
 
-def test_no_other_process_starts_while_little_memory_is_available(meeting, tmp_path):
+def test_no_process_starts_in_little_memory(meeting, tmp_path):
     seen = []
 
     def share():
@@ -65,7 +65,7 @@ def test_no_other_process_starts_while_little_memory_is_available(meeting, tmp_p
     assert meeting(share) == ([0, 1, 2], [])
 
 
-def test_a_process_is_stopped_if_the_memory_is_short_and_begins_again(meeting, tmp_path):
+def test_process_stops_in_short_memory_and_begins_again(meeting, tmp_path):
     def share():
         return 0.05 if len(begun(tmp_path)) == 3 and not (tmp_path / "go").exists() else 1.0
 
@@ -77,7 +77,7 @@ def test_a_process_is_stopped_if_the_memory_is_short_and_begins_again(meeting, t
     assert begun(tmp_path) == ["0", "1", "2", "2"]
 
 
-def test_the_available_memory_is_the_machine_s_or_that_of_its_container(tmp_path, monkeypatch):
+def test_available_memory_is_that_of_the_container(tmp_path, monkeypatch):
     monkeypatch.setattr(parallel, "MEMORY_FILE", tmp_path / "meminfo")
     monkeypatch.setattr(parallel, "GROUP_FOLDER", tmp_path)
     assert available_memory_share() == 1

@@ -37,7 +37,7 @@ def test_one_job_works_in_this_process():
         assert list(map_pieces(eval, ["__import__('os').getpid()"])) == [os.getpid()]
 
 
-def test_jobs_return_results_in_order_and_read_few_pieces_ahead():
+def test_jobs_keep_order_and_read_few_pieces_ahead():
     numbers = itertools.count()
     with use_workers(2):
         results = map_pieces(abs, numbers)
@@ -61,7 +61,7 @@ def test_workers_pass_errors_on(workers, apart):
 
 @pytest.mark.long
 @pytest.mark.parametrize("address", ["auto", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:99999"])
-def test_no_ray_cluster_at_an_address_is_an_error(ray, address):
+def test_missing_ray_cluster_is_an_error(ray, address):
     with pytest.raises(SettingsError, match=rf"--ray {address}: no Ray cluster"), use_workers(ray=address):
         pass
 

@@ -15,7 +15,7 @@ def every_name() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "name"), every_name())
-def test_every_file_is_an_entry_with_the_methods_of_its_kind(kind, name):
+def test_every_file_is_an_entry_of_its_kind(kind, name):
     entry = registry.load(kind, name)
     assert all(hasattr(entry, method) for method in registry.KINDS[kind].methods)
 
@@ -41,7 +41,7 @@ def test_a_package_adds_an_entry(add_package):
         ("lines = plugin_two:instance", "plugin_two:instance is not a class"),
     ],
 )
-def test_what_a_package_may_not_add_is_one_line(add_package, line, problem):
+def test_refused_entry_of_a_package_is_one_line(add_package, line, problem):
     module = "class Good:\n    def read(self): ...\nclass Wrong: ...\ninstance = Good()\n"
     add_package("plugin_two", f"[askalike.readers]\n{line}\n", module)
     with pytest.raises(SettingsError) as caught:

@@ -25,7 +25,7 @@ needs_source = pytest.mark.skipif(not (shutil.which("go") and SOURCE), reason="n
 
 @needs_source
 @pytest.mark.long
-def test_it_builds_and_passes_its_tests_with_a_service(tmp_path: Path) -> None:
+def test_it_builds_and_passes_its_tests(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([Question("1", "How do I renew my card?"), Question("2", "Where do I park?")])
         key = keys.create_key(archive, "write")

@@ -71,16 +71,16 @@ def settings(service: tuple[Service, str], key: str | None = None) -> dict[str, 
     return {"askalike_url": f"{served.url.geturl()}/v1/forum/", "askalike_key": own if key is None else key}
 
 
-def test_similar_topics_come_best_first_and_before_those_of_other_plugins(ask: Ask, service) -> None:
+def test_similar_topics_come_before_other_plugins(ask: Ask, service) -> None:
     found = ask(settings(service), "forgot my password reset", ids=[14, 11, 99])
     assert found == {"ids": [12, 11, 14, 99], "logged": []}
 
 
-def test_a_topic_is_found_by_its_address_where_its_id_is_no_number(ask: Ask, service) -> None:
+def test_topic_without_a_number_is_found_by_address(ask: Ask, service) -> None:
     assert ask(settings(service), "Change the password of an acc")["ids"][0] == 13
 
 
-def test_topics_that_the_user_may_not_see_are_left_out(ask: Ask, service) -> None:
+def test_topics_hidden_from_the_user_are_left_out(ask: Ask, service) -> None:
     found = ask(settings(service), visible=[11, 14])
     assert found["ids"] == [11]
 
@@ -92,28 +92,28 @@ def test_an_empty_title_asks_nobody(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("url", "logged"), [("http://127.0.0.1:9/v1/forum", "ECONNREFUSED"), ("not an address", "URI"), ("", "askalike")]
 )
-def test_any_error_leaves_the_others_topics_and_one_line_in_the_log(ask: Ask, url: str, logged: str) -> None:
+def test_error_leaves_other_topics_and_one_log_line(ask: Ask, url: str, logged: str) -> None:
     found = ask({"askalike_url": url, "askalike_key": ""}, ids=[7])
     assert found["ids"] == [7]
     assert len(found["logged"]) == 1
     assert logged in found["logged"][0]
 
 
-def test_a_refused_key_is_an_error_without_the_key(ask: Ask, service) -> None:
+def test_refused_key_is_an_error_without_the_key(ask: Ask, service) -> None:
     found = ask(settings(service, "ask_wrong"))
     assert found["ids"] == []
     assert "401" in found["logged"][0]
     assert "ask_wrong" not in found["logged"][0]
 
 
-def test_after_an_error_the_service_is_left_alone_for_a_while(ask: Ask, service) -> None:
+def test_after_an_error_the_service_is_left_alone(ask: Ask, service) -> None:
     broken = {"askalike_url": "http://127.0.0.1:9/v1/forum", "askalike_key": ""}
     assert len(ask(broken)["logged"]) == 1
     assert ask(settings(service)) == {"ids": [], "logged": []}
 
 
 @pytest.mark.parametrize("drip", [False, True])
-def test_a_service_that_hangs_or_drips_is_given_up_after_a_second(ask: Ask, drip: bool) -> None:
+def test_hanging_or_dripping_service_is_given_up(ask: Ask, drip: bool) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         threading.Thread(target=answer_slowly, args=(server, drip), daemon=True).start()
         address = f"http://127.0.0.1:{server.getsockname()[1]}/v1/forum"

@@ -133,7 +133,7 @@ def run(hub: GitHubAndService, folder: Path, sent: Any = None, **env: str) -> in
     return int(suggest.main(common | {"TOKEN": "t", "URL": f"{hub.address}/v1/desk", "THRESHOLD": "0.8"} | env))
 
 
-def test_a_new_issue_gets_one_comment_with_at_most_three(hub: GitHubAndService, tmp_path: Path) -> None:
+def test_new_issue_gets_one_short_comment(hub: GitHubAndService, tmp_path: Path) -> None:
     itself = result("I lost my card", 1.0, ISSUE_URL)
     hub.results = [itself, *(result(f"Lost card {n}", 0.95 - n / 100, f"https://desk.example/q/{n}") for n in range(4))]
     assert run(hub, tmp_path) == 0
@@ -212,7 +212,7 @@ def test_a_title_mentions_nobody_and_is_no_markup(hub: GitHubAndService, tmp_pat
         "0123456789abcdef0123456789ABCDEF01234567", "ann@example.org", "mailto:ann@example.org",
     ],
 )  # fmt: skip
-def test_github_links_nothing_in_a_title_without_an_address(linked: str) -> None:
+def test_github_links_nothing_in_a_plain_title(linked: str) -> None:
     line = suggest.format_line(result(f"See {linked} now", 0.9, None))
     assert line.replace("\\", "").replace(suggest.ZERO_WIDTH, "") == f"- See {linked} now (90 % likely the same)"
     assert not GITHUB_LINKS.search(line.replace("\\", ""))
@@ -223,16 +223,15 @@ GITHUB_LINKS = re.compile(
 )  # GitHub's documentation: "Autolinked references and URLs"; GFM 6.9: autolinks (extension)
 
 
-def test_a_body_of_unclosed_comments_is_read_in_one_pass() -> None:
+def test_body_of_unclosed_comments_is_read_once() -> None:
     body = "<!--" * 200_000
     assert issue_text.clean_body(f"{body} x", frozenset()) == f"{body} x"
     assert issue_text.clean_body("a<!-- b\n --> c<!--d--><!-- <!-- --> e -->", frozenset()) == "a c e -->"
     assert issue_text.find_template_lines([body] * 5) == set()
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_a_body_of_any_length_is_searched(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     long = event(title="My lost card on machine 9", body="借りた本を失くした。" * 16_000, number=42)
     assert len(long["issue"]["body"].encode()) > 1 << 18
@@ -288,7 +287,7 @@ def test_a_label_opens_the_gate_later(hub: GitHubAndService, tmp_path: Path) -> 
     assert len(hub.comments) == 1
 
 
-def test_a_comment_asks_again_even_of_a_closed_issue(hub: GitHubAndService, tmp_path: Path) -> None:
+def test_comment_asks_again_even_when_closed(hub: GitHubAndService, tmp_path: Path) -> None:
     asked = event("created", state="closed") | {"comment": comment(" /similar\nplease", "ada")}
     assert run(hub, tmp_path, asked) == 0
     assert hub.comments[0]["body"].endswith(suggest.NOTHING_FOUND)
@@ -316,6 +315,12 @@ def test_lines_of_templates_are_left_out() -> None:
 
 MAX_ARGUMENT_BYTES = 131_072
 """Linux refuses a command with a longer argument (E2BIG)."""
+
+
+@pytest.fixture
+def issues(hub: GitHubAndService) -> None:
+    """An issue of each topic."""
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
 
 
 @pytest.fixture
@@ -358,11 +363,8 @@ def workflow_run(hub: GitHubAndService, folder: Path, sent: Any, **inputs: str) 
     return summary.read_text()
 
 
-@pytest.mark.usefixtures("commands")
-def test_without_a_service_the_first_run_builds_and_later_ones_follow_the_events(
-    hub: GitHubAndService, tmp_path: Path
-) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+@pytest.mark.usefixtures("commands", "issues")
+def test_without_a_service_later_runs_follow_events(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues[4] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     said = workflow_run(hub, tmp_path, {})
     assert "6 changed issues imported" in said
@@ -379,9 +381,8 @@ def test_without_a_service_the_first_run_builds_and_later_ones_follow_the_events
     assert "issues/42)" in hub.comments[-1]["body"], "the event's issue is in the archive"
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     hub.issues[0]["body"] += "\n\nI am Ann."
     workflow_run(hub, tmp_path, {})
     state = (tmp_path / "desk" / suggest.STATE_FILE).read_text()
@@ -390,9 +391,8 @@ def test_the_state_has_lines_that_many_issues_share(hub: GitHubAndService, tmp_p
     assert sorted(file.name for file in tmp_path.iterdir()) == ["desk", "event.json", "summary.md"]
 
 
-@pytest.mark.usefixtures("commands")
-def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+@pytest.mark.usefixtures("commands", "issues")
+def test_closed_and_newer_issues_need_asking_for(hub: GitHubAndService, tmp_path: Path) -> None:
     hub.issues[5] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
     hub.issues.append(issue_node(30, "My lost card on machine 9"))
     workflow_run(hub, tmp_path, {})
@@ -404,11 +404,8 @@ def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubA
     assert suggest.suggested_ids(written["body"]) == ["6"]
 
 
-@pytest.mark.usefixtures("commands")
-def test_reactions_are_read_back_and_what_was_rejected_is_not_suggested_again(
-    hub: GitHubAndService, tmp_path: Path
-) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+@pytest.mark.usefixtures("commands", "issues")
+def test_rejected_suggestions_are_not_made_again(hub: GitHubAndService, tmp_path: Path) -> None:
     workflow_run(hub, tmp_path, {})
     workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")
     hub.comments[0] |= {"reactions": {"+1": 0, "-1": 2}, "issue_url": f"{hub.address}/repos/octo-org/desk/issues/42"}
@@ -421,9 +418,8 @@ def test_reactions_are_read_back_and_what_was_rejected_is_not_suggested_again(
     import_archive("pairs", [tmp_path / "desk" / "feedback.csv"], tmp_path / "pairs")
 
 
-@pytest.mark.usefixtures("commands")
+@pytest.mark.usefixtures("commands", "issues")
 def test_a_damaged_state_is_built_again(hub: GitHubAndService, tmp_path: Path) -> None:
-    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
     workflow_run(hub, tmp_path, {})
     (tmp_path / "desk" / suggest.STATE_FILE).write_text("{")
     workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")

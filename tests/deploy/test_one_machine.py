@@ -57,7 +57,7 @@ def render_chart() -> list[dict]:
     return list(yaml.safe_load_all(text))
 
 
-def test_from_nothing_to_a_served_archive_with_a_key(tmp_path: Path) -> None:
+def test_desk_is_served_from_nothing_with_a_key(tmp_path: Path) -> None:
     services = compose()["services"]
     script = services["setup"]["entrypoint"][2].replace("$$", "$")
     (tmp_path / "faq.csv").write_text(FAQ)
@@ -110,7 +110,7 @@ def test_the_chart_creates_serves_and_backs_up(tmp_path: Path) -> None:
     assert claims == {claim["metadata"]["name"], "archives-desk-0"}
 
 
-def test_image_and_release_name_extras_that_exist_and_the_pythons_that_are_tested() -> None:
+def test_image_and_release_match_tested_pythons_and_extras() -> None:
     image = (ROOT / "deploy" / "Dockerfile").read_text()
     release = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     for text in (image, release):
@@ -123,7 +123,7 @@ def test_image_and_release_name_extras_that_exist_and_the_pythons_that_are_teste
     assert "password" not in release
 
 
-def test_every_extra_is_in_the_one_table_and_each_that_a_message_names_exists() -> None:
+def test_extras_are_in_the_table_and_named_rightly() -> None:
     rows = re.findall(r"^\| (`[a-z_`, ]+`) \| .* \|$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall("[a-z_]+", row)} >= EXTRAS.keys()
     sources = "".join(path.read_text() for path in (ROOT / "src" / "askalike").rglob("*.py"))
@@ -132,7 +132,7 @@ def test_every_extra_is_in_the_one_table_and_each_that_a_message_names_exists() 
         assert "askalike[vectors]" in EXTRAS[encoder]
 
 
-def test_every_step_of_the_image_is_one_that_is_checked() -> None:
+def test_every_step_of_the_image_is_checked() -> None:
     steps = list(check_image.read_steps((ROOT / "deploy" / "Dockerfile").read_text()))
     names = {name for name, _ in steps}
     known = {name.upper().lstrip("_") for name in vars(check_image.Image) if name.startswith("_")}

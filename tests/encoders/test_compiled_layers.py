@@ -90,7 +90,7 @@ def run_all(transformer: Transformer | ModernBert, ids: np.ndarray) -> list[np.n
     ("kind", "activation"), [("bert", "gelu"), ("bert", "gelu_new"), ("mpnet", "relu"), ("modernbert", "gelu")]
 )
 @pytest.mark.parametrize(("texts", "tokens"), [(1, 1), (3, 7), (40, 16), (2, 300)])
-def test_states_are_as_near_to_32_bits_as_the_graphs_are(kind, activation, texts, tokens):
+def test_states_are_as_near_as_the_graphs(kind, activation, texts, tokens):
     ids = np.random.default_rng(texts).integers(0, WORDS, (texts, tokens))
     transformer = make_modern_bert(activation) if kind == "modernbert" else make_transformer(kind, activation)
     states, graphs, exact = run_all(transformer, ids)
@@ -176,7 +176,7 @@ def test_layers_fit_modern_bert_too():
     assert isinstance(open_runner(make_modern_bert("gelu"), 32), GraphLayers)
 
 
-def test_other_sizes_and_weights_are_left_to_the_graph():
+def test_other_sizes_and_weights_use_the_graph():
     transformer = make_transformer("bert", "gelu")
     assert isinstance(open_runner(transformer, 8), CompiledLayers)
     assert isinstance(open_runner(transformer, 32), GraphLayers)
@@ -185,7 +185,7 @@ def test_other_sizes_and_weights_are_left_to_the_graph():
 
 
 @pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
-def test_layers_in_8_bits_need_no_onnx_and_others_name_the_extra(missing, monkeypatch):
+def test_8_bit_layers_need_no_onnx(missing, monkeypatch):
     monkeypatch.delitem(sys.modules, "askalike.encoders.onnx.graph")
     monkeypatch.setitem(sys.modules, missing, None)
     transformer = make_transformer("bert", "gelu")

@@ -54,7 +54,7 @@ def write_file(path, stored):
     return path
 
 
-def test_read_int8_bert_gives_the_layers_of_a_folder_in_32_bits(tmp_path):
+def test_int8_bert_gives_the_layers_in_32_bits(tmp_path):
     stored, tensors = make_model(np.random.default_rng(3))
     read = Transformer(CONFIG, read_int8_bert(write_file(tmp_path / "model.onnx", stored)), tmp_path)
     expected = Transformer(CONFIG, tensors, tmp_path)

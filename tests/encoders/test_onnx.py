@@ -46,7 +46,7 @@ def bert(tmp_path_factory):
     return folder
 
 
-def test_a_vector_is_the_sum_of_its_words_and_of_the_tokens_that_are_added(bert):
+def test_vector_is_sum_of_words_and_added_tokens(bert):
     model = OnnxModel(bert, 32)
     words, sums = model.encode_words("unknown-bike!  rice RICE")
     assert (words, model.averages_tokens) == (["unknown-bike!", "rice", "RICE"], True)
@@ -58,7 +58,7 @@ def test_a_vector_is_the_sum_of_its_words_and_of_the_tokens_that_are_added(bert)
     np.testing.assert_allclose(vector / np.linalg.norm(vector), expected / np.linalg.norm(expected), atol=1e-5)
 
 
-def test_words_beyond_what_a_model_reads_have_no_vector(bert):
+def test_words_past_the_limit_have_no_vector(bert):
     words, sums = OnnxModel(bert, 32).encode_words("rice " * 900)
     assert (len(words), sums[0].any(), sums[-1].any()) == (900, True, False)
     assert OnnxModel(bert, 32).encode_words("")[1].shape[0] == 0
@@ -87,7 +87,7 @@ def test_rounded_weights_are_near():
 
 
 @pytest.mark.parametrize("bits", [8, 32])
-def test_a_shipped_graph_runs_where_none_can_be_built(bits, bert, tmp_path):
+def test_shipped_graph_runs_where_none_is_built(bits, bert, tmp_path):
     folder = copy_folder(bert, tmp_path)
     ship_graph(folder)
     expected = OnnxModel(bert, 32).encode(TEXTS)
@@ -145,7 +145,7 @@ def quantised(bert, tmp_path):
     return folder
 
 
-def test_a_graph_of_bytes_is_read_as_it_is_where_its_products_are_exact(quantised, bert, caplog):
+def test_byte_graph_with_exact_products_is_kept(quantised, bert, caplog):
     exact, as_stored = (OnnxModel(quantised, bits).encode(TEXTS) for bits in (32, 8))
     np.testing.assert_allclose((exact * OnnxModel(bert, 32).encode(TEXTS)).sum(1), 1, atol=0.02)
     np.testing.assert_allclose((exact * as_stored).sum(1), 1, atol=1e-3)
@@ -154,7 +154,7 @@ def test_a_graph_of_bytes_is_read_as_it_is_where_its_products_are_exact(quantise
         np.testing.assert_allclose(as_stored, exact, atol=1e-5)
 
 
-def test_a_graph_of_bytes_is_read_in_32_bits_where_its_products_differ(quantised, caplog, monkeypatch):
+def test_byte_graph_with_other_products_becomes_32_bits(quantised, caplog, monkeypatch):
     monkeypatch.setattr(exported, "_cosine", lambda one, other: 0.95)
     values = OnnxModel(quantised, 8).encode(TEXTS)
     np.testing.assert_array_equal(values, OnnxModel(quantised, 32).encode(TEXTS))
@@ -162,7 +162,7 @@ def test_a_graph_of_bytes_is_read_in_32_bits_where_its_products_differ(quantised
     assert "model_quantized.onnx: its 8-bit products are inexact" in record.getMessage()
 
 
-def test_a_graph_with_operators_of_one_runtime_is_refused(quantised):
+def test_graph_of_one_runtimes_operators_is_refused(quantised):
     import onnx
 
     path = quantised / "onnx/model_quantized.onnx"

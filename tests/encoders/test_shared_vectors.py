@@ -143,7 +143,7 @@ def test_only_documents_are_shared(archive, model):
     assert not list((archive.path / "models").glob(".training-*"))
 
 
-def test_what_was_made_up_for_a_teacher_is_read_once(archive, model, encoded):
+def test_what_a_teacher_made_up_is_read_once(archive, model, encoded):
     distil_it(archive, model)
     [kept] = (archive.path / "index/encoded/made-up").glob("*.vectors")
     read, size = len(encoded), kept.stat().st_size
@@ -151,7 +151,7 @@ def test_what_was_made_up_for_a_teacher_is_read_once(archive, model, encoded):
     assert (encoded[read:], kept.stat().st_size) == ([], size)
 
 
-def test_a_few_changes_are_not_looked_up_in_what_is_shared(archive, model):
+def test_few_changes_skip_the_shared_file(archive, model):
     ranker = rankers.create("pretrained", {"encoder": model}, archive)
     rankers.open_current(ranker, archive.view())
     [path] = (archive.path / "index/encoded").glob("*.vectors")

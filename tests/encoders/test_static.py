@@ -83,7 +83,7 @@ def test_pieces_by_hand(tokenizer):
     assert len(long) == 1_001
 
 
-def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
+def test_trained_encoder_is_a_weighted_sum_of_rows(tmp_path, tokenizer):
     vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
     encoder = encoders.open_encoder(tmp_path / "models" / "mine")
     rows, offsets = encoder.ngrams.lookup(["ab cb", "", "ab"])
@@ -97,7 +97,7 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     np.testing.assert_array_equal(values[0], values[2])
 
 
-def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
+def test_rows_in_16_bits_add_up_alike():
     finite = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     vectors = finite[np.isfinite(finite)].reshape(-1, 32)
     rows = np.arange(len(vectors), dtype=np.int32)
@@ -107,7 +107,7 @@ def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
     assert np.array_equal(sums, WeightedRows.of_vectors(vectors.astype(np.float32), weights).sum(*texts))
 
 
-def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
+def test_words_and_pairs_keep_order_with_unknown_rows():
     features = NgramLookup(RowCounts(0, 1_000, 100_000), None)
     one, other = (set(features([text])[0].tolist()) for text in ("Red house, zzyzx", "house red zzyzx"))
     assert len(one & other) == 3
@@ -115,25 +115,7 @@ def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
     assert features(["RED"])[0].tolist() == features(["red?"])[0].tolist()
 
 
-def test_a_text_alone_and_among_others_is_the_same(static):
-    texts = [Question(str(n), t) for n, t in enumerate(["How do I boil an egg?", "", "茶水", "x" * 500, "a\x00b"])]
-    together = static.encode_documents(texts).parts[0].values
-    alone = [static.encode_queries([text]).parts[0].values[0] for text in texts]
-    np.testing.assert_array_equal(together, alone)
-    assert together.shape == (5, 256)
-    assert not together[1].any()
-
-
-def test_the_words_add_up_to_the_text(static):
-    text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
-    whole = static.encode_queries([Question("q", text)]).parts[0].values[0]
-    words = static.words([text])
-    np.testing.assert_allclose(words.vectors.sum(axis=0), whole, rtol=1e-4, atol=1e-5)
-    assert [words.known[number] for number in words.tokens.numbers] == text.split()
-    assert words.tokens.ends.tolist() == [0, len(words.vectors)]
-
-
-def test_a_word_adds_what_it_is_alone_whatever_else_is_looked_up(static):
+def test_word_adds_the_same_whatever_else_is_read(static):
     texts = ["boil an egg", "", "egg, " * 3 + "x" * 200]
     found = static.words(texts)
     assert found.tokens.ends.tolist() == [0, 3, 3, 7]

@@ -28,13 +28,13 @@ def test_each_text_is_encoded_once(tmp_path):
     assert slow.encoded == ["a b", "cd", "é", "dc"]
 
 
-def test_texts_that_differ_in_half_a_character_have_their_own_vectors(tmp_path):
+def test_nearly_equal_texts_have_their_own_vectors(tmp_path):
     slow = SlowEncoder()
     VectorCache(tmp_path, "abc").get_or_encode(["a?", "a\ud800"], slow)
     assert slow.encoded == ["a?", "a\ud800"]
 
 
-def test_another_process_goes_on_even_after_half_a_row(tmp_path):
+def test_other_process_goes_on_after_half_a_row(tmp_path):
     VectorCache(tmp_path, "abc").get_or_encode(["a", "bc"], SlowEncoder())
     [path] = tmp_path.iterdir()
     with open(path, "ab") as file:
@@ -52,7 +52,7 @@ def test_another_encoders_vectors_are_others(tmp_path):
     assert slow.encoded == ["a"]
 
 
-def test_a_cache_reads_the_one_below_and_adds_nothing_to_it(tmp_path):
+def test_cache_reads_the_one_below_without_writing(tmp_path):
     slow, below = SlowEncoder(), VectorCache(tmp_path / "below", "abc")
     below.get_or_encode(["a"], slow)
     above = VectorCache(tmp_path / "above", "abc", below=below)
@@ -62,7 +62,7 @@ def test_a_cache_reads_the_one_below_and_adds_nothing_to_it(tmp_path):
     assert slow.encoded == ["a", "bc", "bc"]
 
 
-def test_two_that_append_at_the_same_time_read_each_other(tmp_path):
+def test_concurrent_writers_read_each_other(tmp_path):
     slow, one, other = SlowEncoder(), VectorCache(tmp_path, "abc"), VectorCache(tmp_path, "abc")
     one.get_or_encode(["a"], slow)
     other.get_or_encode(["bc"], slow)
@@ -81,7 +81,7 @@ def test_a_full_cache_is_emptied(tmp_path):
     assert path.stat().st_size == 2 * (16 + 8)
 
 
-def test_the_vectors_of_the_encoders_that_encoded_last_stay(tmp_path):
+def test_vectors_of_the_latest_encoders_stay(tmp_path):
     for n in range(MAX_ENCODERS + 2):
         VectorCache.share(tmp_path, f"encoder{n}", 1).get_or_encode(["a"], SlowEncoder())
     assert len(list(tmp_path.rglob("*.vectors"))) == MAX_ENCODERS

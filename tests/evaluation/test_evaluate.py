@@ -59,7 +59,7 @@ print(*evaluation.means.values())
 
 @given(run=RUNS, seed=st.integers(0, 100))
 @pytest.mark.parametrize("rule", ["trec_eval", "beir"])
-def test_the_order_of_a_run_files_lines_does_not_matter(
+def test_order_of_run_lines_does_not_matter(
     tmp_path_factory: pytest.TempPathFactory, rule: str, run: dict[str, dict[str, float]], seed: int
 ) -> None:
     lines = [f"{q} Q0 {d} 0 {score!r} t\n" for q, hits in run.items() for d, score in hits.items()]
@@ -117,7 +117,7 @@ def test_beir_drops_the_self_hit_before_it_cuts() -> None:
     assert evaluate(run, qrels, ["P@1"], "beir").means["P@1"] == 1
 
 
-def test_constant_scores_are_not_rewarded_by_the_order_of_the_judgements() -> None:
+def test_constant_scores_gain_nothing_by_judgement_order() -> None:
     run = {"q": dict.fromkeys("abcd", 1.0)}
     assert evaluate(run, {"q": {"a": 1, "b": 0, "c": 0, "d": 0}}, ["RR"]).means["RR"] == 0.25
 
@@ -130,7 +130,7 @@ def test_measures_keep_the_names_they_were_asked_for() -> None:
         evaluation.per_query("RR")
 
 
-def test_the_interval_holds_the_mean_and_is_the_same_each_time() -> None:
+def test_interval_holds_the_mean_and_repeats() -> None:
     run = {f"q{i}": {"a": 2.0, "b": 1.0} for i in range(40)}
     qrels = {query: {"ab"[i % 2]: 1} for i, query in enumerate(run)}
     first, second = evaluate(run, qrels, ["RR"]), evaluate(run, dict(reversed(qrels.items())), ["RR"])
@@ -176,12 +176,12 @@ def test_no_measure_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("measure", ["Judged@5", "Bpref", "SetF", "RR@3", "IPrec@0.5", "infAP", "Rprec", "AvgRec"])
-def test_every_measure_survives_queries_without_hits_and_without_relevance(measure: str) -> None:
+def test_measures_survive_missing_hits_and_relevance(measure: str) -> None:
     evaluation = evaluate({"p": {"x": 1.0}, "r": {}}, {"p": {"a": 0}, "q": {"a": 1}, "r": {"a": 1}}, [measure])
     assert evaluation.means[measure] == 0
 
 
-def test_a_perfect_run_is_perfect_where_only_answerable_queries_count() -> None:
+def test_perfect_run_is_perfect_on_answerable_queries() -> None:
     qrels, run = {"p": {"a": 1, "b": 0}, "q": {"a": 0}}, {"p": {"a": 1.0}, "q": {"a": 1.0}}
     assert evaluate(run, qrels, ["AP"], "lei").means["AP"] == 1
     assert evaluate(run, qrels, ["AP"]).means["AP"] == 0.5

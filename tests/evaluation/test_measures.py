@@ -42,7 +42,7 @@ def test_spellings(spelling: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["accuracy_score", "", "P@5 AP", "__import__('os')", "NumRet"])
-def test_an_unknown_measure_is_told_with_those_there_are(name: str) -> None:
+def test_unknown_measure_is_told_with_known_ones(name: str) -> None:
     with pytest.raises(SettingsError, match=r"there are: AP, RR, P, R, nDCG, Success.*MAP \(= AP\)"):
         canonical_name(name)
 

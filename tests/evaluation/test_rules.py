@@ -32,13 +32,13 @@ def test_only_lei_drops_queries_without_a_relevant_document() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_each_rule_says_what_it_does_in_one_line(rule: object) -> None:
+def test_each_rule_describes_itself_in_one_line(rule: object) -> None:
     text = rule.describe()  # type: ignore[attr-defined]
     assert "\n" not in text
     for said in ("ties", "itself", "without a relevant document", "without hits"):
         assert said in text
 
 
-def test_an_unknown_rule_is_told_with_those_there_are() -> None:
+def test_unknown_rule_is_told_with_known_ones() -> None:
     with pytest.raises(SettingsError, match="'mean'; there are: trec_eval, semeval, beir, lei"):
         get_rule("mean")

@@ -84,7 +84,7 @@ def test_queries_are_paired_by_id_not_by_position() -> None:
     assert compare({"one": system(ranks, ids), "other": turned}, "RR").pairs[0].ties == QUERIES
 
 
-def test_several_seeds_are_a_mean_and_a_standard_deviation() -> None:
+def test_several_seeds_are_a_mean_and_deviation() -> None:
     seeds = [system([1, 1, 1, 1]), system([2, 2, 2, 2]), system([1, 2, 1, 2])]
     comparison = compare({"trained": seeds, "fixed": system([1, 1, 1, 1])}, "RR")
     trained, fixed = comparison.systems
@@ -145,7 +145,7 @@ def test_the_same_each_time() -> None:
     assert compare({"a": FAIR, "b": POOR}, "RR") == compare({"a": FAIR, "b": POOR}, "RR")
 
 
-def test_more_than_26_systems_have_letters_of_their_own() -> None:
+def test_systems_beyond_26_have_their_own_letters() -> None:
     systems = {f"s{i}": system([1, 2]) for i in range(30)}
     letters = [s.letter for s in compare(systems, "RR").systems]
     assert letters[25:28] == ["z", "a1", "b1"]
@@ -182,7 +182,7 @@ def test_two_draws_of_one_system_seldom_differ() -> None:
     assert rejected[1] / 200 < 0.08
 
 
-def test_interval_of_one_system_is_that_of_its_difference_from_nothing() -> None:
+def test_interval_of_one_system_is_against_nothing() -> None:
     values = np.array([[0.0, 0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 1.5]])
     assert interval_over_seeds(values) == estimate_difference(values, np.zeros((1, 4)))[:2]
     assert interval_over_seeds(np.full((2, 3), 0.5)) == (0.5, 0.5)
@@ -192,7 +192,7 @@ def macro(first: Evaluation, second: Evaluation) -> Evaluation:
     return MacroEvaluation({"x": first, "y": second}).as_evaluation()
 
 
-def test_groups_that_differ_in_nothing_but_their_means_leave_no_chance() -> None:
+def test_groups_differing_by_means_leave_no_chance() -> None:
     """Chance is what differs within a group: every query of x gains .5, no query of y gains."""
     own = [f"y{i}" for i in range(10)]
     second, third = system([2] * 10, own), system([3] * 10, own)
@@ -223,7 +223,7 @@ def test_a_system_has_the_interval_of_its_evaluation() -> None:
         assert (of_system.low, of_system.high) == pytest.approx(evaluation.intervals["RR"])
 
 
-def test_groups_count_the_same_among_the_common_queries_too() -> None:
+def test_groups_count_equally_among_common_queries() -> None:
     def grouped(of_b: int) -> Evaluation:
         groups = {"a": 4, "b": of_b}
         systems = {g: system([1 if g == "a" else 2] * n, [f"{g}{i}" for i in range(n)]) for g, n in groups.items()}

@@ -13,7 +13,7 @@ TIED = {query: dict.fromkeys(DOCUMENTS, 1.0) for query in QRELS}
 APART = {query: {document: -float(n) for n, document in enumerate(DOCUMENTS)} for query in QRELS}
 
 
-def test_tied_hits_are_those_with_the_score_of_another_one():
+def test_tied_hits_share_a_score():
     assert count_tied(np.array([3.0, 1.0, 2.0, 1.0, 1.0])) == 3
     assert count_tied(np.array([1.0 + 1e-12, 1.0])) == 2
     assert count_tied(np.array([1.0, 1.001])) == 0
@@ -31,7 +31,7 @@ def test_shuffling_moves_tied_hits_only():
     assert orders == {("d", "b", "a", "c"), ("d", "b", "c", "a")}
 
 
-def test_a_mean_that_ties_decide_has_a_warning_with_its_value_at_random():
+def test_mean_that_ties_decide_has_a_warning():
     result = evaluate(TIED, QRELS, ["Success@1"])
     assert result.means["Success@1"] == 1.0  # z is first by its id
     assert result.tied_share == 1.0

@@ -23,7 +23,7 @@ def file(folder: Path, content: str | bytes) -> Path:
     return path
 
 
-def test_a_run_is_sorted_by_score_with_ties_in_file_order(tmp_path: Path) -> None:
+def test_run_is_sorted_by_score_and_file_order(tmp_path: Path) -> None:
     run = read_run(file(tmp_path, RUN))
     assert ids(run) == {"q1": ["a", "b", "z"], "q2": ["c"]}
     assert run["q1"] == [Hit("a", 3.0), Hit("b", 1.5), Hit("z", 1.5)]
@@ -119,9 +119,7 @@ SCORES = st.one_of(st.lists(own, min_size=1, max_size=30) for own in (ANY_SCORE,
 
 
 @given(scores=SCORES)
-def test_a_written_run_falls_strictly_as_32_bit_floats(
-    tmp_path_factory: pytest.TempPathFactory, scores: list[float]
-) -> None:
+def test_written_run_falls_strictly_in_32_bits(tmp_path_factory: pytest.TempPathFactory, scores: list[float]) -> None:
     path = tmp_path_factory.mktemp("runs") / "run.trec"
     ranked = sorted(scores, reverse=True)
     names = [f"d{i}" for i in range(len(ranked))]
@@ -136,13 +134,13 @@ def test_a_written_run_falls_strictly_as_32_bit_floats(
         assert back.tolist() == ranked
 
 
-def test_ties_are_nudged_by_the_smallest_step_and_other_scores_kept(tmp_path: Path) -> None:
+def test_ties_are_nudged_by_the_smallest_step(tmp_path: Path) -> None:
     write_run(Run({"q": (["a", "b", "c"], np.array([1.0, 1.0, 0.1]))}), tmp_path / "run", "t")
     step = float(np.nextafter(np.float32(1), np.float32(0)))
     assert (tmp_path / "run").read_text() == f"q Q0 a 1 1.0 t\nq Q0 b 2 {step!r} t\nq Q0 c 3 0.1 t\n"
 
 
-def test_a_run_has_the_hits_of_every_query_in_every_script(tmp_path: Path) -> None:
+def test_run_has_hits_of_every_query_and_script(tmp_path: Path) -> None:
     columns = {"q": (["a"], [2.5e-7]), "none": ([], []), "вопрос": ([f"д{n}" for n in range(120)], range(120, 0, -1))}
     run = {query: (documents, np.array(scores) / 7) for query, (documents, scores) in columns.items()}
     write_run(Run(run), tmp_path / "run", "t")
@@ -153,7 +151,7 @@ def test_a_run_has_the_hits_of_every_query_in_every_script(tmp_path: Path) -> No
     )
 
 
-def test_a_run_written_as_gz_is_compressed_and_the_same_each_time(tmp_path: Path) -> None:
+def test_gz_run_is_compressed_and_reproducible(tmp_path: Path) -> None:
     run = read_run(file(tmp_path, RUN))
     write_run(run, tmp_path / "a.gz", "t")
     write_run(run, tmp_path / "b.gz", "t")
@@ -180,7 +178,7 @@ def test_what_a_trec_run_cannot_hold_is_refused(
 
 
 @pytest.mark.parametrize("score", [np.nan, np.inf, 1e300])
-def test_a_score_that_no_32_bit_float_holds_is_refused_and_the_old_file_kept(tmp_path: Path, score: float) -> None:
+def test_too_large_score_is_refused_before_writing(tmp_path: Path, score: float) -> None:
     path = file(tmp_path, RUN)
     with pytest.raises(InputError, match="not finite"):
         write_run(Run({"p": (["a"], np.array([1.0])), "q": (["a"], np.array([score]))}), path, "t")
@@ -188,6 +186,6 @@ def test_a_score_that_no_32_bit_float_holds_is_refused_and_the_old_file_kept(tmp
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_run_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+def test_unwritable_run_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written: No such file or directory"):
         write_run(Run({}), tmp_path / "nowhere/run", "t")

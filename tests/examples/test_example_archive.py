@@ -62,7 +62,7 @@ def test_dates_cover_two_years_in_order(rows: list[Row]) -> None:
     assert timedelta(days=700) < dates[-1] - dates[0] < timedelta(days=731)
 
 
-def test_a_duplicate_names_an_older_original_of_its_language(rows: list[Row]) -> None:
+def test_duplicate_names_an_older_original_in_its_language(rows: list[Row]) -> None:
     by_id = {row["id"]: row for row in rows}
     duplicates = [row for row in rows if row["duplicate_of"]]
     assert len(duplicates) == 39

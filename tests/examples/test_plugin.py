@@ -99,7 +99,7 @@ def test_rm3_adds_words_of_first_documents(run, archive):
     assert "librari" in out.split("why:")[1]
 
 
-def test_it_is_a_part_of_a_hybrid_and_ranks_files(run, archive, tmp_path):
+def test_it_joins_a_hybrid_and_ranks_files(run, archive, tmp_path):
     (tmp_path / "queries.jsonl").write_text('{"id": "q", "title": "library open on Sundays"}\n')
     parts = ("--ranker", "hybrid", "--set", "parts=binary,jaccard")
     code, _, err = run("rank", archive, "--queries", tmp_path / "queries.jsonl", "-o", tmp_path / "run", *parts)

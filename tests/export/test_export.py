@@ -16,6 +16,7 @@ from askalike.export import export_archive, join_answers_cell, join_cell, parse_
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.contents import content_hash
+from database import run_sql
 from random_examples import examples
 
 FULL = Question(
@@ -138,16 +139,6 @@ def test_spreadsheets_get_no_formulas(archive, tmp_path):
     assert (tmp_path / "out/questions.csv").read_bytes().startswith(b"\xef\xbb\xbf")
 
 
-def test_an_empty_archive_exports_empty_files(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        assert export_archive(archive, "beir", tmp_path / "a") == {
-            "corpus.jsonl": 0,
-            "answers.jsonl": 0,
-            "links.tsv": 0,
-        }
-        assert export_archive(archive, "csv", tmp_path / "b") == {"questions.csv": 0, "answers.csv": 0, "links.csv": 0}
-
-
 def test_more_questions_than_a_chunk(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(str(n), f"title {n}") for n in range(2_500))
@@ -182,7 +173,7 @@ def test_an_unknown_format(archive, tmp_path):
         export_archive(archive, "xml", tmp_path / "out")
 
 
-def test_a_split_whose_name_is_a_path_is_refused(archive, tmp_path):
+def test_split_named_as_a_path_is_refused(archive, tmp_path):
     archive.upsert([EvaluationQuery("../../evil", Question("q", "?"))])
     with pytest.raises(ArchiveError, match="cannot name a file"):
         export_archive(archive, "beir", tmp_path / "out")
@@ -232,12 +223,10 @@ def rows_of(archive: Archive) -> dict[str, list[tuple]]:
     """All that is content: rows without the numbers of changes and imports, questions and answers in their order."""
     rows_by_table = {}
     for name in EVERYTHING:
-        columns = [row[1] for row in archive._connection.execute(f"PRAGMA table_info({name})")]
+        columns = [row[1] for row in run_sql(archive, f"PRAGMA table_info({name})")]
         columns_sql = ", ".join(c for c in columns if c not in ("number", "import_number", "change"))
         order = "number" if "number" in columns else "1, 2, 3"
-        rows_by_table[name] = archive._connection.execute(
-            f"SELECT {columns_sql} FROM {name} ORDER BY {order}"
-        ).fetchall()
+        rows_by_table[name] = run_sql(archive, f"SELECT {columns_sql} FROM {name} ORDER BY {order}")
     return rows_by_table
 
 
@@ -288,7 +277,7 @@ def test_real_archives_are_reimported(tmp_path, shared_data, reader, path, forma
 
 
 @pytest.mark.parametrize("format", READERS)
-def test_a_row_longer_than_the_csv_module_allows_is_reimported(tmp_path, format):
+def test_row_longer_than_csv_allows_is_reimported(tmp_path, format):
     with Archive.create(tmp_path / "first") as archive:
         archive.upsert([Question("1", "How?", "x" * 200_000), *(Answer(str(n), "1", "y\n" * 50_000) for n in range(9))])
         assert_reimports_equal(archive, tmp_path, format)
@@ -345,7 +334,7 @@ def test_an_invalid_edited_row_is_rejected(archive, tmp_path):
     assert "'last year': expected a date" in (tmp_path / "second/rejected.jsonl").read_text()
 
 
-def test_the_table_reader_reads_back_what_it_read_before(tmp_path):
+def test_table_reader_reads_back_its_own_export(tmp_path):
     before = tmp_path / "faq.csv"
     before.write_text(
         "id,question,body,answer,tags,alternates,duplicate_of,category,lang,created_at,url\n"

@@ -159,7 +159,7 @@ def test_what_happens_at_any_write_is_left_alone(made, tmp_path, monkeypatch, ac
 
 
 @pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.long)])
-def test_a_full_disk_at_a_write_is_told_and_repaired(made, tmp_path, monkeypatch, step):
+def test_full_disk_is_told_and_repaired(made, tmp_path, monkeypatch, step):
     disk, failures = Disk(monkeypatch), 0
     for place in range(0, 400, step):
         disk.start()
@@ -222,7 +222,7 @@ def test_words_answer_where_nothing_else_can_be_indexed(path, monkeypatch, start
     assert started == []
 
 
-def test_the_pause_ends_whatever_the_time_is_set_to(path, monkeypatch, started):
+def test_pause_ends_whatever_the_clock_says(path, monkeypatch, started):
     fail(path, monkeypatch)
     now = time.monotonic()
     for wall in (0, 2e9, 4e9):
@@ -279,7 +279,7 @@ def test_a_second_process_for_an_archive_ends(path, monkeypatch):
         interim.encode(path)
 
 
-def test_a_process_that_was_killed_begins_again_after_a_while(path, started):
+def test_killed_process_begins_again_later(path, started):
     with pytest.raises(KeyboardInterrupt), record_encoding(path, NAME, 9):
         raise KeyboardInterrupt
     progress = read_encoding(path, NAME)

@@ -108,7 +108,7 @@ def test_import_in_another_language_keeps_words(table, at_hand):
 
 
 @pytest.mark.parametrize(("german", "adopted"), [(3, NAME), (5, None)])
-def test_a_mixed_archive_gets_the_encoder_that_knows_half_of_it(archive, at_hand, german, adopted):
+def test_mixed_archive_gets_an_encoder_knowing_half(archive, at_hand, german, adopted):
     languages = ["de"] * german + ["en"] * 4
     archive.upsert([Question(str(n), "rice", language=language) for n, language in enumerate(languages)])
     assert fitting_encoder(archive) == adopted
@@ -198,7 +198,7 @@ def test_progress_of_a_process_that_was_ended(tmp_path):
     assert read_encoding(tmp_path, NAME) is None
 
 
-def test_a_full_title_is_always_first_in_a_trial(table, at_hand):
+def test_full_title_is_first_in_a_trial(table, at_hand):
     archive, _ = import_table(table)
     with Archive.open(archive) as opened:
         words, encoder = try_encoders(opened, [NAME])

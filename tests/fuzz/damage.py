@@ -14,14 +14,14 @@ FUZZ_S = float(os.environ.get("FUZZ_S", 2 if LONG else 0.5))
 
 
 def seeds(findings: Iterable[int] = ()) -> Iterator[int]:
-    """Yield the seeds of past findings, then others for FUZZ_S seconds; print how many these were."""
+    """Yield the seeds of past findings, then others, one at least, for FUZZ_S seconds; print how many these were."""
     until, first = time.monotonic() + FUZZ_S, random.randrange(1 << 30)
     yield from findings
-    for tried in count():
+    for tried in count(1):
+        yield first + tried
         if time.monotonic() >= until:
             break
-        yield first + tried
-    print(f"{tried:,} cases from seed {first}")
+    print(f"{tried:,} cases from seed {first + 1}")
 
 
 VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?|[\w.+-]+')

@@ -47,7 +47,7 @@ def found(path):
     return [hit.id for hit in run["q"]]
 
 
-def test_a_killed_process_leaves_what_the_next_one_completes(made, tmp_path):
+def test_killed_process_is_completed_by_the_next(made, tmp_path):
     whole = Path(shutil.copytree(made, tmp_path / "whole"))
     expected = found(whole)
     for seed in seeds():
@@ -62,7 +62,7 @@ def test_a_killed_process_leaves_what_the_next_one_completes(made, tmp_path):
 
 
 @pytest.mark.parametrize("action", ["delete", "move"])
-def test_a_folder_that_goes_away_does_not_come_back(made, tmp_path, action):
+def test_removed_folder_does_not_come_back(made, tmp_path, action):
     for seed in seeds():
         path = Path(shutil.copytree(made, tmp_path / str(seed)))
         process = start(path)

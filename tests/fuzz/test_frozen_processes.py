@@ -33,7 +33,7 @@ def write(service: Service, number: int) -> bool:
         return False
 
 
-def test_a_process_that_is_stopped_at_any_moment_is_replaced(tmp_path: Path) -> None:
+def test_stopped_process_is_replaced(tmp_path: Path) -> None:
     service = Service(riverside(tmp_path / "riverside"), options=OPTIONS)
     written = []
     try:

@@ -32,7 +32,7 @@ def assert_one_line_or_nothing(work: Callable[[], object], case: str) -> None:
         raise AssertionError(case) from error
 
 
-def test_a_damaged_source_is_read_or_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_source_is_read_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources, responses = [*SOURCES, *make_packed_sources()], dict[str, bytes]()
     monkeypatch.setattr(
         "askalike.readers._site.fetch",
@@ -62,7 +62,7 @@ def test_every_reader_of_files_has_a_source() -> None:
     assert {reader for reader, *_ in [*SOURCES, *make_packed_sources()]} | {"ir_datasets"} == set(names("reader"))
 
 
-def test_any_query_is_searched_or_refused_in_one_line(tmp_path: Path) -> None:
+def test_any_query_is_searched_or_refused(tmp_path: Path) -> None:
     riverside(tmp_path / "desk")
     with askalike.load(tmp_path / "desk", "lm_jelinek_mercer") as engine:
         for seed in seeds():

@@ -15,7 +15,7 @@ from askalike.store.backup import backup, restore
 pytestmark = pytest.mark.fuzz
 
 
-def test_a_damaged_backup_restores_what_was_saved_or_nothing(tmp_path: Path) -> None:
+def test_damaged_backup_restores_all_or_nothing(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "a") as archive:
         archive.upsert(Question(f"q{n}", f"Question {n}", "b" * 100) for n in range(50))
     (tmp_path / "a" / "models" / "m").mkdir(parents=True)

@@ -5,7 +5,7 @@ import pytest
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health import CHECKS, run_checks
-from askalike.health.templates import extract_mark, extract_opening, merge_ngrams, word_ngrams
+from askalike.health.templates import extract_mark, extract_opening
 from askalike.health.texts import normalise_title
 from askalike.store import Archive
 
@@ -18,7 +18,7 @@ def test_an_empty_archive_is_healthy(archive):
     assert {finding.count for finding in run_checks(archive)} == {0}
 
 
-def test_findings_are_named_as_their_functions_and_can_be_left_out(archive):
+def test_findings_are_named_and_can_be_left_out(archive):
     names = [run.__name__ for run in CHECKS]
     assert [finding.name for finding in run_checks(archive)] == names
     assert [finding.name for finding in run_checks(archive, ignored=names[1:])] == names[:1]
@@ -184,12 +184,6 @@ def test_extract_mark(title, expected):
 def test_an_opening_needs_words_after_it():
     assert extract_opening("How do I boil eggs?") == []
     assert extract_opening("How do I boil eggs fast?") == ["how do i boil eggs"]
-
-
-def test_overlapping_ngrams_are_merged():
-    assert merge_ngrams(["a b", "b c", None, "d e"]) == ["a b c", "d e"]
-    assert merge_ngrams([]) == []
-    assert len(word_ngrams("one two three four five six seven eight nine")) == 2
 
 
 def test_normalised_titles_keep_their_differences():

@@ -99,7 +99,7 @@ def test_real_communities(shared_data, tmp_path, site, both, of):
         assert run_check(archive, "clusters_across_splits").count == 0
 
 
-def test_named_originals_are_found_where_the_notice_has_no_end(archive):
+def test_named_originals_are_found_without_notice_end(archive):
     flat = "> **Possible Duplicate:** > How do I boil an egg? I have tried it for an hour."
     archive.upsert(
         [

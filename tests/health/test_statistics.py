@@ -3,13 +3,14 @@
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
 from askalike.store.contents import sample_answers, sample_questions
+from database import run_sql
 
 
 def begin_import(archive, source, finished_at, rejected):
     sql = (
         "INSERT INTO imports (reader, paths, started_at, finished_at, rejected_count) VALUES ('table', ?, '2020', ?, ?)"
     )
-    archive._connection.execute(sql, (source, finished_at, rejected))
+    run_sql(archive, sql, source, finished_at, rejected)
 
 
 def test_an_empty_archive(archive):

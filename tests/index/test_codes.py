@@ -132,7 +132,7 @@ def build_fields(path):
 
 
 @pytest.mark.parametrize("weights", [(0.5, 1.0), (0.1, 1.0), (1.0, 0.0)])
-def test_codes_of_two_fields_find_what_the_sketch_finds(tmp_path, monkeypatch, weights):
+def test_codes_of_two_fields_find_what_sketches_find(tmp_path, monkeypatch, weights):
     plain = build_fields(tmp_path / "plain")
     monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
     coded = build_fields(tmp_path / "coded")
@@ -148,7 +148,7 @@ def test_codes_of_two_fields_find_what_the_sketch_finds(tmp_path, monkeypatch, w
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")
-def test_a_text_compared_with_every_field_reads_the_codes_of_their_mean_alone(tmp_path):
+def test_one_text_reads_mean_codes_alone(tmp_path):
     [segment] = build_fields(tmp_path).segments
     live, texts = segment.live, clustered(np.random.default_rng(1), 5)
     halves, codes = len(live.codes.words) // 2, live.codes
@@ -164,7 +164,7 @@ def test_a_text_compared_with_every_field_reads_the_codes_of_their_mean_alone(tm
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")
-def test_likely_scores_are_seldom_too_low_and_leave_few_rows(tmp_path):
+def test_likely_scores_are_rarely_low_and_select_few(tmp_path):
     index = build(tmp_path, "dot")
     segment = max((s.live for s in index.segments), key=lambda live: len(live.docids))
     rows = segment.parts[0].decode_rows(np.arange(len(segment.docids)))
@@ -218,7 +218,7 @@ def test_equal_rows_and_rows_of_zeros_are_found(tmp_path):
     assert set(found.scores) == {float(DIM)}
 
 
-def test_an_index_of_before_gets_codes_with_the_next_commit(tmp_path, monkeypatch):
+def test_older_index_gets_codes_with_next_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "SMALL_SEGMENTS", (8, 16))  # so that the segment stays as it is
     index = build(tmp_path)
     reader = VectorIndex.open(tmp_path, VectorLayout("x"))

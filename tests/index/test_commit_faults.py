@@ -100,7 +100,7 @@ KINDS = {"lexical": (commit_lexical, lexical_docids), "vectors": (commit_vectors
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_commit_that_fails_anywhere_leaves_the_state_before_or_after_it(tmp_path, monkeypatch, kind):
+def test_failing_commit_leaves_one_whole_state(tmp_path, monkeypatch, kind):
     commit, docids = KINDS[kind]
     for n in (1, 2, 3):
         commit(tmp_path / "before", n)
@@ -128,7 +128,7 @@ def test_a_commit_that_fails_anywhere_leaves_the_state_before_or_after_it(tmp_pa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_and_their_folder_are_synced_before_a_commit_is_acknowledged(tmp_path, monkeypatch, kind):
+def test_files_are_synced_before_a_commit_is_acknowledged(tmp_path, monkeypatch, kind):
     commit, _ = KINDS[kind]
     disk, path = Disk(monkeypatch), tmp_path / "index"
     commit(path, 1)

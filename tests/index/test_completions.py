@@ -15,7 +15,7 @@ def committed(path, batches):
     return index.searcher
 
 
-def test_a_term_that_is_among_the_first_of_no_segment_may_be_the_first_of_all(tmp_path):
+def test_term_first_in_no_segment_may_win(tmp_path):
     one = {n: [f"a{n % 150:03}", *(["azz"] if n < 2 else [])] for n in range(450)}  # 150 terms thrice, azz twice
     two = {1_000 + n: [t if t == "azz" else f"{t}b" for t in terms] for n, terms in one.items()}
     expected = fresh({n: [(0, terms)] for n, terms in (one | two).items()}).complete("a")
@@ -40,7 +40,7 @@ def test_terms_of_deleted_questions_take_no_place(tmp_path):
     assert index.searcher.complete("a") == [*(f"a{n:03}" for n in range(90, 100)), "azz"]
 
 
-def test_a_reader_takes_over_deletions_and_reads_its_segments_only_once(tmp_path):
+def test_reader_takes_deletions_and_reads_segments_once(tmp_path):
     documents = {n: [f"a{n % 7}", "ab" if n % 2 else "ac"] for n in range(60)}
     committed(tmp_path, [documents])
     reader, writer = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))

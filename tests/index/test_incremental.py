@@ -153,9 +153,7 @@ def test_titles_are_found_whatever_an_index_went_through(steps, layout, asked, i
 
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
-def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
-    monkeypatch, steps, layout, weighting, batch, allowed, k
-):
+def test_split_segments_answer_the_same(monkeypatch, steps, layout, weighting, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(builder, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
@@ -173,6 +171,7 @@ def test_explanations_add_up(steps, layout, weighting, batch, allowed, k):
             prepared = searcher.prepare(batch, similarity, weights_of(layout, weighting))
             hits = searcher.search(prepared, k)
             explained = searcher.contributions(prepared, [found.docids for found in hits])
+            assert len(explained) == len(batch)
             for found, rows in zip(hits, explained, strict=True):
                 for expected, row in zip(found.scores, rows, strict=True):
                     assert sum(s for _, s in row.scores) == pytest.approx(expected, rel=1e-9)
@@ -185,6 +184,7 @@ def test_neither_k_nor_the_batch_changes_a_result(documents, batch, layout):
     searcher = fresh(documents, *layout)
     for similarity in ALL:
         together = search(searcher, batch, similarity, 50)
+        assert len(together) == len(batch)
         for query, whole in zip(batch, together, strict=True):
             for k in (1, 2, 5, 10_000_000):
                 alone = search(searcher, [query], similarity, k)[0]
@@ -215,7 +215,8 @@ def test_a_rephrasing_never_lowers_a_score(documents, number, text, batch, layou
             assert (new >= old).all()
             others = pool[0] != number
             assert new[others].tolist() == old[others].tolist()
-        searched = zip(search(before, batch, similarity, 50), search(after, batch, similarity, 50), strict=True)
+        searched = list(zip(search(before, batch, similarity, 50), search(after, batch, similarity, 50), strict=True))
+        assert searched
         for old, new in searched:
             earlier = dict(zip(old.docids.tolist(), old.scores.tolist(), strict=True))
             later = dict(zip(new.docids.tolist(), new.scores.tolist(), strict=True))

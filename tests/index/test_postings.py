@@ -5,13 +5,9 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import signal
-import subprocess
-import sys
 import time
 
-import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
@@ -67,7 +63,7 @@ def named(path):
     return {MANIFEST, "lock"} | {name for pair in segments for name in pair if name}
 
 
-def test_the_record_of_intact_files_has_those_of_the_index_alone(tmp_path):
+def test_record_holds_intact_files_of_the_index_alone(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     for change in range(1, 20):
         commit(index, change)
@@ -81,7 +77,7 @@ def commit_for_ever(path):
 
 
 @pytest.mark.long
-def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
+def test_killed_writer_leaves_the_last_commit(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)  # compiles what there is to compile
     dice, kills = random.Random(5), 0
@@ -97,6 +93,7 @@ def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
         commit(index, index.change + 1)
         assert files(tmp_path) == named(tmp_path)
         assert answers(index.searcher) == answers(fresh(state(index.change)))
+    assert kills >= 10
 
 
 def test_an_exception_in_the_block_changes_nothing(tmp_path):
@@ -137,7 +134,7 @@ def test_an_index_is_not_removed_beside_its_writer(tmp_path):
     assert answers(other.searcher) == answers(fresh(state(1)))
 
 
-def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
+def test_lock_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
     """A writer that opened the lock before it was removed could otherwise write beside the holder of the next one."""
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
@@ -155,7 +152,7 @@ def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatc
     assert answers(index.searcher) == answers(fresh(state(1)))
 
 
-def test_removing_an_index_that_is_not_there_makes_nothing(tmp_path):
+def test_removing_a_missing_index_makes_nothing(tmp_path):
     commits.remove_index(tmp_path / "index")
     assert not (tmp_path / "index").exists()
 
@@ -189,6 +186,7 @@ def test_a_reader_never_meets_half_a_commit(tmp_path):
     finally:
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
+    assert len(seen) == 8
 
 
 def test_the_same_change_may_be_committed_twice(tmp_path):
@@ -217,7 +215,7 @@ def test_an_index_thrown_away_is_a_new_one(tmp_path):
     assert answers(index.searcher) == answers(fresh(state(1)))
 
 
-def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
+def test_empty_documents_and_an_empty_index(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     assert answers(index.searcher) == answers(fresh({}))
     with index.writer() as writer:
@@ -268,7 +266,7 @@ def test_another_index_than_expected_is_refused(tmp_path, change, message):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"{}", b"null"])
-def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
+def test_damaged_manifest_is_one_line_and_untouched(tmp_path, content):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     kept = files(tmp_path)
@@ -282,84 +280,15 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
     assert files(tmp_path) == kept
 
 
-def test_missing_and_damaged_files_are_named(tmp_path):
+def test_missing_files_are_named(tmp_path):
     commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
     (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
-    stored = (segment / ARRAYS_FILE).read_bytes()
-    for length in (0, 4, 100, len(stored) - 1):
-        (segment / ARRAYS_FILE).write_bytes(stored[:length])
-        with pytest.raises(
-            SearchIndexError, match=r"damaged \(.* differs from its checksum\); delete it, it will be rebuilt"
-        ):
-            LexicalIndex.open(tmp_path, LAYOUT)
     (segment / ARRAYS_FILE).unlink()
     with pytest.raises(SearchIndexError, match=r"missing\); delete it, it will be rebuilt"):
         LexicalIndex.open(tmp_path, LAYOUT)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("needs to mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
-
-
-def test_a_full_disk_keeps_the_last_commit(small_disk):
-    path = small_disk / "index"
-    index = LexicalIndex.open(path, LAYOUT)
-    commit(index, 1)
-    for free in (0, 3_000, 20_000, 60_000, 100_000):
-        fill(small_disk / "ballast", free)
-        with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"):
-            commit_too_much(index)
-        assert files(path) == named(path)
-        assert answers(index.searcher) == answers(LexicalIndex.open(path, LAYOUT).searcher)
-        assert answers(index.searcher) == answers(fresh(state(1)))
-    (small_disk / "ballast").unlink()
-    commit(index, 2)
-    assert answers(index.searcher) == answers(fresh(state(2)))
-
-
-def commit_too_much(index):
-    with index.writer() as writer:
-        writer.delete(range(0, 300, 2))
-        for number in range(300, 3_000):
-            writer.add(number, [(0, [f"word{number}", *WORDS])])
-        writer.commit(2)
-
-
-def fill(ballast, free):
-    """Leaves that many bytes of the disk free."""
-    ballast.write_bytes(b"")
-    disk = os.statvfs(ballast)
-    ballast.write_bytes(bytes(max(disk.f_bavail * disk.f_frsize - free, 0)))
-
-
-def test_files_that_cannot_grow_keep_the_last_commit(tmp_path):
-    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
-    for limit in (0, 130, 400):
-        child = FORKED.Process(target=commit_within, args=(tmp_path, limit))
-        child.start()
-        child.join()
-        assert child.exitcode == 0
-        assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
-        assert files(tmp_path) == named(tmp_path)
-
-
-def commit_within(path, size_bytes):
-    index = LexicalIndex.open(path, LAYOUT)
-    sys.dont_write_bytecode = True  # else Python cuts its own caches off, too
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
-    with pytest.raises(SearchIndexError, match="cannot be written"):
-        commit(index, 2)
-
-
-def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
+def test_unmakeable_directory_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     index = LexicalIndex.open(tmp_path / "index", LAYOUT)
     index.path = tmp_path / "file" / "index"
@@ -367,16 +296,7 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
         commit(index, 1)
 
 
-def test_docids_and_scores_are_columns_of_their_types(tmp_path):
-    index = LexicalIndex.open(tmp_path, LAYOUT)
-    commit(index, 1)
-    results = [*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)]
-    assert len(results) == 2 * len(QUERIES)
-    for found in results:
-        assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
-
-
-def test_a_build_in_little_memory_is_cut_into_segments_that_stay_apart(tmp_path):
+def test_little_memory_cuts_a_build_into_segments(tmp_path):
     small, whole = LexicalIndex.open(tmp_path / "small", LAYOUT), LexicalIndex.open(tmp_path / "whole", LAYOUT)
     small.memory_bytes = 200 * BYTES_PER_TOKEN
     for index in (small, whole):

@@ -86,7 +86,7 @@ def apart(monkeypatch):
     return build
 
 
-def test_titles_alone_have_one_list_a_word_and_answer_as_with_two(apart):
+def test_titles_alone_have_one_list_per_word(apart):
     together = fresh({n: [(0, terms)] for n, terms in TITLES.items()}, field_count=2)
     [one], [two] = together.segments, apart(TITLES).segments
     assert (one.segment.stored_fields.tolist(), two.segment.stored_fields.tolist()) == ([0, 0], [0, 1])
@@ -95,7 +95,7 @@ def test_titles_alone_have_one_list_a_word_and_answer_as_with_two(apart):
     assert answers(together) == answers(apart(TITLES))
 
 
-def test_the_first_body_is_a_segment_of_its_own(tmp_path, monkeypatch, apart):
+def test_first_body_is_its_own_segment(tmp_path, monkeypatch, apart):
     monkeypatch.setattr("askalike.index.writing.SMALL_SEGMENTS", (32, 64))
     index = committed(tmp_path, TITLES, WHOLES)
     assert sorted(stored(index)) == [[0, 0], [0, 1]]
@@ -110,14 +110,14 @@ def test_a_merge_of_both_kinds_has_all_fields(tmp_path, apart):
     assert answers(index.searcher) == answers(apart(TITLES))
 
 
-def test_segments_without_bodies_stay_so_when_they_are_merged(tmp_path, apart):
+def test_segments_without_bodies_merge_into_one_alike(tmp_path, apart):
     halves = [{n: own for n, own in TITLES.items() if n % 2 == half} for half in (0, 1)]
     index = committed(tmp_path, *halves)
     assert stored(index) == [[0, 0]]
     assert answers(index.searcher) == answers(apart(TITLES))
 
 
-def test_once_the_last_body_is_rewritten_there_is_one_list_again(tmp_path):
+def test_rewriting_the_last_body_restores_one_list(tmp_path):
     index = committed(tmp_path, TITLES | WHOLES, {n: text(n) for n in WHOLES})
     assert stored(index) == [[0, 0]]
 
@@ -129,12 +129,12 @@ def test_a_word_in_another_order_does_not_matter():
     assert fresh(documents, field_count=2).segments[0].own_fields == [0, 1]
 
 
-def test_fields_are_compared_word_by_word_not_by_their_lengths():
+def test_fields_are_compared_by_words_not_lengths():
     documents = {1: [(0, ["a", "b", *mark_terms(["a", "c"], 1)])], 2: [(0, ["a", "a", *mark_terms(["a", "d"], 1)])]}
     assert fresh(documents, field_count=2).segments[0].own_fields == [0, 1]
 
 
-def test_an_index_of_the_format_before_opens_and_grows(tmp_path, apart):
+def test_index_of_the_older_format_opens_and_grows(tmp_path, apart):
     index = committed(tmp_path, TITLES | WHOLES)
     [segment] = index.segments
     name = f"{segment.name}/{ARRAYS_FILE}"
@@ -154,7 +154,7 @@ def test_an_index_of_the_format_before_opens_and_grows(tmp_path, apart):
 
 
 @pytest.mark.parametrize("documents", [TITLES, WHOLES], ids=["shared lists", "own lists"])
-def test_terms_that_are_looked_up_a_few_at_a_time_score_as_all_at_once(documents, monkeypatch):
+def test_terms_in_parts_score_as_all_at_once(documents, monkeypatch):
     documents = {number: [(0, terms)] for number, terms in documents.items()}
     at_once = search(fresh(documents, field_count=2), QUERIES, ALL[0], 20, fields=FIELDS)
     monkeypatch.setattr(term_scores, "MIN_ROOM", 1)

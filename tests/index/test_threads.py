@@ -51,7 +51,7 @@ def test_threads_share_a_searcher():
             assert one.scores.tolist() == other.scores.tolist()
 
 
-def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(monkeypatch, tmp_path):
+def test_searcher_asked_for_during_a_commit_is_dropped(monkeypatch, tmp_path):
     """A searcher of the old segments, made after the reading has begun, is not the one of the new state."""
     writing, shared = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))
     with writing.writer() as writer:
@@ -68,7 +68,7 @@ def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(mo
     assert search(shared.searcher, [QueryTerms(["egg"])], SIX[0], 10)[0].docids.tolist() == [1]
 
 
-def test_a_thread_that_reads_slowly_does_not_bring_an_older_state_back(monkeypatch, tmp_path):
+def test_slow_thread_brings_no_older_state_back(monkeypatch, tmp_path):
     writing, shared = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))
     read_segment, others = shared.open_segment, []
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
 
 import numpy as np
 import pytest
@@ -109,6 +108,7 @@ def test_the_archives_have_what_is_to_be_tested(kind):
 def test_finds_what_scoring_everything_finds(kind):
     truth, searcher = archive(kind)
     queries = make_queries(8 if LONG else 4)
+    assert queries
     for similarity in ALL:
         expected = [truth.truth(q, similarity) for q in queries]
         for k in (1, 10, 300):
@@ -116,16 +116,14 @@ def test_finds_what_scoring_everything_finds(kind):
                 assert_agrees(found.docids.tolist(), found.scores.tolist(), scores, k)
 
 
-def test_a_filter_comes_before_the_ranking():
-    for similarity, share in product(ALL[:6] if LONG else ALL[:6:3], (0.0, 0.0002, 0.05, 0.9)):
-        assert_filtered_first(similarity, share)
-
-
-def assert_filtered_first(similarity, share):
+@pytest.mark.parametrize("similarity", ALL[:6] if LONG else ALL[:6:3])
+@pytest.mark.parametrize("share", [0.0, 0.0002, 0.05, 0.9])
+def test_a_filter_comes_before_the_ranking(similarity, share):
     truth, searcher = archive("rephrased")
     numbers = np.unique(truth.numbers)
     allowed = numbers[np.random.default_rng(3).random(len(numbers)) < share]
     queries = make_queries(5)
+    assert queries
     for query, found in zip(queries, search(searcher, queries, similarity, 10, allowed), strict=True):
         expected = truth.truth(query, similarity, allowed)
         assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, 10)
@@ -142,7 +140,7 @@ def test_segments_do_not_change_a_result():
             assert a.scores.tolist() == b.scores.tolist()
 
 
-def test_completions_in_a_large_archive_match_the_best_one():
+def test_completions_in_a_large_archive_match_the_best():
     searcher = archive("in four segments")[1]
     assert searcher.complete("w1")[:2] == ["w1", "w10"]
     similarity = ALL[0]

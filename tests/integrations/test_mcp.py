@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -46,9 +47,11 @@ def engine(archive: Path) -> Iterator[LocalEngine]:
 @pytest.fixture(scope="module")
 def http_server(archive: Path) -> Iterator[str]:
     """The address of `askalike mcp --http` in a process of its own."""
-    yield from serve(archive)
+    with serve(archive) as address:
+        yield address
 
 
+@contextmanager
 def serve(archive: Path, *options: str) -> Iterator[str]:
     process = PreloadedProcess(["mcp", archive, "-r", WORDS, "--http", "--port", "0", *options], os.environ)
     lines = iter(process.stderr.readline, "")
@@ -116,7 +119,7 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     assert used["similar"]["ranker"] == WORDS
 
 
-def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: str) -> None:
+def test_both_protocols_are_spoken(http_server: str) -> None:
     async def version(client: Client) -> Any:
         return client.session.protocol_version
 
@@ -172,17 +175,15 @@ def test_a_calibrated_archive_gives_probabilities(calibrated_riverside: Path) ->
         assert call(server, "similar_questions", title=LOST_CARD, min_probability=1.0)["abstained"] is True
 
 
-def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -> None:
+def test_server_with_keys_answers_who_has_one(archive: Path) -> None:
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
-    n_asked = 0
-    for address in serve(archive, "--require-keys"):
-        n_asked += 1
+    with serve(archive, "--require-keys") as address:
         assert httpx2.post(address, json={}).status_code == 401
         wrong = httpx2.post(address, json={}, headers={"Authorization": f"Bearer {key[:-1]}"})
         assert wrong.status_code == 401
 
-        async def search_with_key(address: str = address) -> Any:
+        async def search_with_key() -> Any:
             async with (
                 httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
                 Client(streamable_http_client(address, http_client=http)) as client,
@@ -190,23 +191,23 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
                 return (await client.call_tool("search", {"query": LOST_CARD})).structured_content
 
         assert run(search_with_key())["results"][0]["id"] == "r013"
-    assert n_asked == 1
 
 
-def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:
+def test_foreign_pages_and_hosts_are_refused(http_server: str) -> None:
     assert httpx2.post(http_server, json={}, headers={"Host": "evil.example"}).status_code == 421
     assert httpx2.post(http_server, json={}, headers={"Origin": "https://evil.example"}).status_code == 403
 
 
-def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> None:
-    for url in map(urlsplit, serve(archive)):
+def test_too_many_requests_are_slowed_down(archive: Path) -> None:
+    with serve(archive) as address:
+        url = urlsplit(address)
         with socket.create_connection((url.hostname, url.port), timeout=PATIENCE_S) as connection:
             connection.sendall(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n" * 900)
             received = b""
             while b" 429 " not in received:
                 received += (part := connection.recv(1 << 16))
                 assert part, "closed before a request was turned away"
-        assert b" 404 " in received
+    assert b" 404 " in received
 
 
 @pytest.mark.long
@@ -217,7 +218,7 @@ def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
         assert connection.recv(100) == b""
 
 
-def test_without_a_key_nothing_but_loopback_is_listened_at(tmp_path: Path) -> None:
+def test_without_a_key_only_loopback_is_listened_at(tmp_path: Path) -> None:
     riverside(tmp_path / "riverside")
     done = askalike("mcp", tmp_path / "riverside", "-r", WORDS, "--http", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 2

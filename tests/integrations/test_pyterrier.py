@@ -54,14 +54,14 @@ def test_results_of_another_stage_are_ranked_again(bm25):
     assert again.score.tolist()[1] == 0
 
 
-def test_a_question_of_the_archive_does_not_find_itself(bm25):
+def test_archived_question_does_not_find_itself(bm25):
     queries = pandas.DataFrame({"qid": ["d0", "d3"], "query": ["boil an egg", "boil an egg"]})
     found = askalike.Run.from_frame(bm25(queries))
     assert "d0" not in [hit.id for hit in found["d0"]]
     assert {"d0", "d3"} <= {hit.id for hit in found["d3"]}
 
 
-def test_it_can_be_inspected_and_says_what_it_lacks(bm25):
+def test_it_can_be_inspected_and_names_what_lacks(bm25):
     assert pt.inspect.transformer_outputs(bm25, ["qid", "query"]) == ["qid", "query", "docno", "rank", "score"]
     with pytest.raises(Exception, match="query"):
         bm25(pandas.DataFrame({"qid": ["1"]}))

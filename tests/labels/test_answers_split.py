@@ -35,7 +35,7 @@ def test_every_question_with_an_answer_is_a_query(archive):
     assert labelled_splits(archive) == []
 
 
-def test_the_answers_of_the_same_question_asked_twice_are_right_for_both(archive):
+def test_answers_of_a_repeated_question_suit_both(archive):
     archive.upsert([Question("again", "What are the causes of gout?"), Answer("z", "again", "uric acid")])
     found = load_split(archive, "answers", "answers")
     assert found.qrels["again"] == found.qrels["gout-causes"] == {"a-gout-causes": 1, "z": 1}
@@ -61,13 +61,13 @@ def test_no_category_or_tag_is_in_two_parts(archive, by, what):
     assert "p/test" not in labelled_splits(archive)
 
 
-def test_a_tag_that_all_share_cannot_be_cut_by(archive):
+def test_tag_that_all_share_cannot_cut(archive):
     archive.upsert([Question("all", "everything", tags=TYPES), Answer("w", "all", "it depends")])
     with pytest.raises(ArchiveError, match="would have no queries"):
         create_partition(archive, "tag", source_split="answers")
 
 
-def test_answers_of_held_out_questions_are_not_learned_from(archive):
+def test_answers_of_held_out_questions_are_not_learned(archive):
     create_partition(archive, "category", source_split="answers", name="focus")
     view = archive.training_view(splits_to_hold_out(archive, "focus/test"))
     learned = {pair.query.id for pair in training_pairs(view, ["question_answer"])}
@@ -76,7 +76,7 @@ def test_answers_of_held_out_questions_are_not_learned_from(archive):
     assert len(everything) == 40
 
 
-def test_answers_that_say_the_same_are_the_first_of_them(archive):
+def test_equal_answers_are_the_first_of_them(archive):
     archive.upsert([Answer("twin", "gout-causes", "asthma:  symptoms\ndiffer"), Answer("none", "gout-causes", "")])
     found = identical_answers(archive.view(kind="answers"))
     assert found["twin"] == "a-asthma-symptoms"

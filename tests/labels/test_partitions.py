@@ -1,10 +1,9 @@
 """Partitions: no cluster in two parts, the same parts for the same seed, kept and found by name."""
 
-import json
 import random
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, SettingsError
@@ -21,10 +20,8 @@ from askalike.labels.partitions import (
     list_partitions,
 )
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
-from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.labels import Clusters, connected_components, read_labels
-from random_examples import examples
+from askalike.store.labels import Clusters, connected_components
 
 
 def fill(archive: Archive, clusters: int = 20) -> None:
@@ -34,11 +31,6 @@ def fill(archive: Archive, clusters: int = 20) -> None:
         ids = (f"o{n}", f"a{n}", f"b{n}")
         archive.upsert(Question(id, f"question {id}", created_at=day) for id, day in zip(ids, days, strict=True))
         archive.upsert([Link(f"a{n}", f"o{n}"), Link(f"b{n}", f"a{n}")])
-
-
-def clusters_of(archive: Archive, name: str) -> set[str]:
-    clusters = Clusters.read(archive)
-    return {clusters.cluster_of(label.text_id) for label in read_labels(archive, name)}
 
 
 SPLITTERS = st.one_of(
@@ -55,7 +47,7 @@ QUERIES = st.lists(st.tuples(st.integers(0, 15).map(str), DATES), max_size=60).m
 
 
 @given(SPLITTERS, QUERIES, st.randoms())
-def test_no_cluster_is_ever_in_two_parts_and_order_does_not_matter(splitter, queries, order):
+def test_clusters_stay_whole_whatever_the_order(splitter, queries, order):
     part_by_query = splitter.assign_parts(queries)
     cluster = {query.id: query.cluster for query in queries}
     assert set(part_by_query.values()) <= set(splitter.part_names)
@@ -77,7 +69,7 @@ def test_parts_have_their_shares():
     assert [folds.count(part) for part in ("1", "2", "3")] == pytest.approx([1333, 1333, 1333], abs=4)
 
 
-def test_time_leaves_out_what_is_asked_about_again_later_and_what_has_no_date():
+def test_time_leaves_out_later_repeats_and_dateless_ones():
     queries = [
         SplitQuery("old", "x", "2010-01-01"),
         SplitQuery("new", "x", "2015-01-01"),
@@ -111,7 +103,7 @@ def test_parts_are_found_by_name_like_given_splits(archive):
         load_split(archive, "cluster/2")
 
 
-def test_the_same_again_is_no_change_and_another_is_refused(archive):
+def test_same_again_is_no_change_and_another_refused(archive):
     fill(archive)
     partition = create_partition(archive, "cluster")
     written = archive._connection.total_changes
@@ -126,7 +118,7 @@ def test_the_same_again_is_no_change_and_another_is_refused(archive):
     assert list_partitions(archive) == [again, other]
 
 
-def test_what_cannot_be_cut_is_said_in_one_line(archive):
+def test_impossible_cut_is_said_in_one_line(archive):
     with pytest.raises(ArchiveError, match="nothing to divide"):
         create_partition(archive, "cluster")
     fill(archive, 2)
@@ -159,7 +151,7 @@ def test_wrong_settings(archive, by, values, message):
         create_partition(archive, by, values)
 
 
-def test_a_given_split_is_cut_by_its_judgements_with_its_candidates(archive):
+def test_given_split_is_cut_by_judgements_and_candidates(archive):
     archive.upsert(Question(f"d{n}", f"document {n}") for n in range(30))
     archive.upsert(EvaluationQuery(s, Question(f"q{n}", "?")) for s in ("train", "dev") for n in range(10))
     archive.upsert(Judgement("train", f"q{n}", f"d{n // 2}", 1, 1) for n in range(10))
@@ -203,7 +195,7 @@ def test_given_splits_hold_out_all_but_train(archive):
     assert splits_to_hold_out(archive, "train") == ["train", "dev", "test"]
 
 
-def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
+def test_chains_of_links_make_one_cluster(archive):
     archive.upsert(Question(id, id) for id in "abc")
     archive.upsert([Link("a", "gone"), Link("b", "gone"), Link("c", "a", "related")])
     clusters = Clusters.read(archive)
@@ -211,7 +203,7 @@ def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):
     assert clusters.cluster_of("c") == "c"
 
 
-def test_a_query_that_only_shares_an_id_with_a_question_is_not_that_question(archive):
+def test_query_sharing_an_id_is_another_question(archive):
     archive.upsert([Question("1", "one"), Question("2", "two"), Question("3", "three")])
     archive.upsert([EvaluationQuery("test", Question("1", "something else")), Judgement("test", "1", "2", 1)])
     archive.upsert([EvaluationQuery("test", Question("3", "three")), Judgement("test", "3", "2", 1)])
@@ -230,51 +222,6 @@ def test_insertion_order_does_not_matter(archive, tmp_path):
             create_partition(each, "cluster")
         for name in ("cluster/train", "cluster/dev", "cluster/test"):
             assert load_split(archive, name).qrels == load_split(other, name).qrels
-
-
-@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 25)), min_size=25, max_size=40), st.integers(0, 3))
-def test_archives_of_any_links(tmp_path_factory, links, seed):
-    with Archive.create(tmp_path_factory.mktemp("property") / "archive") as archive:
-        archive.upsert(Question(str(n), f"question {n}") for n in range(26))
-        archive.upsert(Link(str(a), str(b)) for a, b in links)
-        try:
-            partition = create_partition(archive, "cluster", {"shares": [0.5, 0.5], "seed": seed})
-        except ArchiveError:
-            return  # all in one cluster
-        one, other = (clusters_of(archive, part.split) for part in partition.parts)
-        assert one.isdisjoint(other)
-
-
-def test_a_real_community_by_cluster_and_time(shared_data, tmp_path):
-    import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
-    with Archive.open(tmp_path / "cs") as archive:
-        partition = create_partition(archive, "cluster")
-        assert sum(part.queries for part in partition.parts) == 210
-        assert sum(part.links for part in partition.parts) == 212
-        timed = create_partition(archive, "time", {"before": "2013-06", "after": "2014"})
-        names = [part.split for part in timed.parts]
-        train, dev, test = (load_split(archive, name).queries.values() for name in names)
-        assert max(q.created_at for q in train) < "2013-06" <= min(q.created_at for q in dev)
-        assert max(q.created_at for q in dev) < "2014" <= min(q.created_at for q in test)
-        clusters = (
-            [clusters_of(archive, part.split) for part in partition.parts],
-            [clusters_of(archive, n) for n in names],
-        )
-        assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in clusters)
-
-
-@pytest.mark.long
-def test_titles_with_given_clusters(shared_data, tmp_path):
-    import_archive("beir", [shared_data / "askubuntu-titles"], tmp_path / "au")
-    with Archive.open(tmp_path / "au") as archive:
-        partition = create_partition(archive, "cluster")
-        assert partition.source_split == "train"
-        assert [p.queries for p in partition.parts] == pytest.approx([9842, 1230, 1230], abs=60)
-        assert sum(p.clusters for p in partition.parts) == 3483
-        sets = [clusters_of(archive, name) for name in ("cluster/train", "cluster/dev", "cluster/test", "dev")]
-        assert len(set.union(*sets)) == sum(map(len, sets))
-        assert json.loads(json.dumps(partition.settings)) == {"shares": [0.8, 0.1, 0.1], "seed": 0}
 
 
 IDS = st.sampled_from("abcdefgh")
@@ -296,12 +243,12 @@ def closure(pairs):
 
 
 @given(PAIRS)
-def test_a_chain_of_pairs_joins_and_nothing_else_does(pairs):
+def test_chain_of_pairs_joins_and_nothing_else(pairs):
     found = connected_components(pairs)
     assert found == {id: min(members) for id, members in closure(pairs).items()}
 
 
-def test_a_query_belongs_with_what_is_relevant_to_it_and_not_with_what_is_not():
+def test_query_belongs_with_what_is_relevant_to_it():
     qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 1}, "q3": {"d1": 2}, "q4": {}}
     assert clusters_from_qrels(qrels) == {"q1": "d1", "d1": "d1", "q3": "d1", "q2": "d2", "d2": "d2", "q4": "q4"}
 

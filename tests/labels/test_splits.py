@@ -52,7 +52,7 @@ def test_each_rephrasing_is_a_query_of_its_question(archive):
     assert derived.queries["2#2"] == Question("2#2", "Nummer 2", language="de")
 
 
-def test_given_splits_come_first_and_in_the_usual_order(archive):
+def test_given_splits_come_first_in_usual_order(archive):
     archive.upsert([Link("1", "3")])
     for name in ("zoo", "test", "train", "dev"):
         archive.upsert([EvaluationQuery(name, Question("q", "?")), Judgement(name, "q", "1", 1)])
@@ -60,7 +60,7 @@ def test_given_splits_come_first_and_in_the_usual_order(archive):
     assert load_split(archive, "duplicates").qrels == {"1": {"3": 1}}
 
 
-def test_candidates_keep_their_positions_and_unjudged_ones_are_not_in_the_qrels(archive):
+def test_candidates_keep_positions_and_unjudged_are_no_qrels(archive):
     archive.upsert(
         [
             EvaluationQuery("test", Question("b", "B", "body", "html", language="en")),
@@ -113,7 +113,7 @@ def test_the_210_duplicates_of_a_real_community(shared_data, tmp_path):
     assert sum(map(len, derived.qrels.values())) == 212
 
 
-def test_the_default_split_is_the_preferred_one_else_the_first_with_enough_queries(archive):
+def test_default_split_is_preferred_or_large_enough(archive):
     assert default_split(archive, "test") is None
     archive.upsert([Link("1", "3"), Link("2", "3")])
     assert default_split(archive, "test") == "duplicates"
@@ -138,7 +138,7 @@ def test_the_default_split_is_the_preferred_one_else_the_first_with_enough_queri
         (":title@100", "a b c d e"),
     ],
 )
-def test_a_typed_split_has_the_first_words_of_titles(archive, ending, title):
+def test_typed_split_has_first_words_of_titles(archive, ending, title):
     archive.upsert(
         [Question("1", " a b  c d e", "body", "html"), Question("2", "", "body"), Link("1", "3"), Link("2", "3")]
     )
@@ -154,7 +154,7 @@ def test_no_other_split_is_typed(archive, name):
         load_split(archive, name)
 
 
-def test_typed_splits_are_held_out_as_their_source_is(archive):
+def test_typed_splits_are_held_out_with_their_source(archive):
     archive.upsert([Link("1", "3"), Link("2", "10")])
     create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")
     part = load_split(archive, "halves/test:title")
@@ -165,7 +165,7 @@ def test_typed_splits_are_held_out_as_their_source_is(archive):
     assert [link.source for link in hidden] == list(load_split(archive, "halves/train").queries)
 
 
-def test_a_given_split_may_have_the_name_of_a_typed_one(archive):
+def test_given_split_may_have_a_typed_ones_name(archive):
     for name in ("test", "test:title", "known"):
         archive.upsert([EvaluationQuery(name, Question("q", f"of {name}", "body")), Judgement(name, "q", "1", 1)])
     assert load_split(archive, "test:title").queries["q"].title == "of test:title"
@@ -188,7 +188,7 @@ def test_known_titles_find_their_own_questions(archive):
     assert not known.has_labels
 
 
-def test_known_questions_are_drawn_the_same_in_any_order(tmp_path):
+def test_known_questions_are_drawn_whatever_the_order(tmp_path):
     questions = [Question(f"group/{n}", f"title {n}") for n in range(KNOWN_QUERIES + 100)]
     drawn = []
     for name, order in (("up", questions), ("down", questions[::-1])):

@@ -10,7 +10,6 @@ from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Questi
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs
-from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, read_labels
 from random_examples import examples
@@ -95,7 +94,7 @@ def test_judgements_of_splits_that_are_not_hidden(archive):
     assert len(list(training_pairs(archive.training_view(()), ["judgements"]))) == 3
 
 
-def test_a_hidden_split_hides_its_clusters_from_links_and_from_nothing_else(archive):
+def test_hidden_split_hides_its_clusters_alone(archive):
     archive.upsert(Question(id, f"title {id}", "body") for id in "abcdefg")
     archive.upsert([Link("b", "a"), Link("c", "a"), Link("e", "d")])
     archive.upsert([Link("b", "f", "related"), Link("e", "g", "related"), Link("f", "g", "related")])
@@ -116,7 +115,7 @@ def test_an_index_is_one_for_all_splits(archive):
     assert ranker.index_paths(archive.view(held_out_splits=["duplicates"])) == ranker.index_paths(archive.view())
 
 
-def test_a_view_that_ends_has_no_later_links_answers_or_queries(archive):
+def test_view_that_ends_has_nothing_later(archive):
     early, late = "2010-01-01", "2020-01-01"
     archive.upsert(Question(id, id, "body", created_at=early) for id in "abc")
     archive.upsert([Question("d", "d", "body", created_at=late), Answer("1", "a", "late", created_at=late)])
@@ -165,34 +164,18 @@ def test_no_hidden_label_is_reachable(tmp_path_factory, links, judged):
         archive.upsert(Link(*link) for link in links)
         archive.upsert(EvaluationQuery(name, Question(query, f"question {query}")) for name, query, _ in judged)
         archive.upsert(Judgement(name, query, document, 1) for name, query, document in judged)
-        n_checked = 0
+        found: list[list[TrainingPair]] = []
         for of in {"duplicates", *(name for name, _, _ in judged)}:
             try:
                 parts = create_partition(archive, "folds", {"folds": 2}, source_split=of, replace=True).parts
             except ArchiveError:
                 continue
-            for part in parts:
-                assert revealed(archive, splits_to_hold_out(archive, part.split)) == []
-                n_checked += 1
-        assume(n_checked)
+            found += [revealed(archive, splits_to_hold_out(archive, part.split)) for part in parts]
+        assume(found)
+        assert found == [[]] * len(found)
 
 
-def test_a_real_community_hides_what_is_measured(shared_data, tmp_path):
-    import_archive("stackexchange", [shared_data / "stackexchange/cs.stackexchange.com"], tmp_path / "cs")
-    with Archive.open(tmp_path / "cs") as archive:
-        assert count_pairs(archive.training_view(()), ["duplicates", "related"]) == {
-            "duplicates": 212,
-            "related": 1146 - 144,
-        }
-        train = next(part for part in create_partition(archive, "cluster").parts if part.split == "cluster/train")
-        hidden = splits_to_hold_out(archive, "cluster/test")
-        assert count_pairs(archive.training_view(hidden), ["duplicates"]) == {"duplicates": train.links}
-        assert revealed(archive, hidden) == []
-        assert revealed(archive, []) == []
-        assert all(p.cluster for p in training_pairs(archive.training_view(["duplicates"]), ["related"]))
-
-
-def test_a_dev_query_that_finds_its_own_question_is_no_label():
+def test_dev_query_finding_itself_is_no_label():
     """Titles that find their bodies choose among epochs, and say nothing of what asks the same."""
     queries = {id: Question(id, id) for id in "abc"}
     dev = Split(queries, {"a": {"a": 1}, "b": {"b": 1, "d": 1}, "c": {"c": 1}})

@@ -21,7 +21,7 @@ from askalike.store import Archive
 from askalike.text.features import RaggedArray
 
 
-def test_of_rephrasings_that_are_queries_only_their_questions_are_taught(tmp_path):
+def test_only_questions_of_query_rephrasings_are_taught(tmp_path):
     with Archive.create(tmp_path / "desk") as desk:
         desk.upsert([Question("a", "How do I renew a card?", rephrasings=("card renewal", "my card expired"))])
         desk.upsert([Question("b", "When are you open?"), Question("c", "opening hours"), Link("c", "b")])

@@ -117,7 +117,7 @@ def test_trainer_sees_no_labels_that_are_measured(trainer, planted):
     assert success(planted, "by_heart", "halves/test") < HONEST
 
 
-def test_trained_model_is_not_measured_on_what_it_has_learned(trainer, planted):
+def test_trained_model_is_not_measured_on_its_data(trainer, planted):
     said = []
     folder = askalike.train(planted, "by_heart", "mine", log=said.append)
     assert (folder, said) == (planted.path / "models/mine", ["30 pairs by heart"])

@@ -92,7 +92,7 @@ def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, m
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-def test_another_threshold_needs_no_search_until_the_archive_changes(archive, tmp_path):
+def test_another_threshold_needs_no_search(archive, tmp_path):
     ranker, file, steps = rankers.create(DEFAULT_RANKER), tmp_path / "x.csv", []
     dedupe(archive, ranker, file)
     for threshold in (0.2, 0.9):
@@ -135,12 +135,12 @@ def test_dedupe_clusters_by_similarity_without_a_calibration(archive, tmp_path):
     assert max(float(row["similarity"] or 0) for row in rows) <= 1
 
 
-def test_the_command_says_why_pairs_are_compared_by_similarity(path, tmp_path):
+def test_command_says_why_pairs_are_compared_by_similarity(path, tmp_path):
     done = askalike("dedupe", path, "-o", tmp_path / "x.csv", "-r", DEFAULT_RANKER, "--min-similarity", "0.9")
     assert done.stdout.startswith("by similarity, not a probability: a similarity was asked for\n")
 
 
-def test_the_command_gives_a_share_of_right_pairs_only_where_enough_are_labelled(path, tmp_path):
+def test_command_gives_a_share_where_enough_are_labelled(path, tmp_path):
     desk, output = shutil.copytree(path, tmp_path / "desk"), tmp_path / "x.csv"
 
     def precision():
@@ -156,7 +156,7 @@ def test_the_command_gives_a_share_of_right_pairs_only_where_enough_are_labelled
     )
 
 
-def test_a_ranker_of_distinct_hits_finds_the_clusters_of_all_hits(archive, path, tmp_path):
+def test_ranker_of_distinct_hits_finds_all_clusters(archive, path, tmp_path):
     """Known duplicates are left out of distinct hits, but the clusters are found as if there were no labels."""
     reports = []
     for name, settings in ((DEFAULT_RANKER, {}), ("distinct", {"parts": DEFAULT_RANKER})):

@@ -31,7 +31,7 @@ def archive(archive):
     return archive
 
 
-def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:
+def test_repeated_solved_questions_make_one_draft_each(archive) -> None:
     assert find_drafts(archive) == 2
     cards, keys = list_drafts(archive)
     assert (cards.title, cards.answer, cards.source_ids) == ("Renew library card", "Online.", ("2", "1", "3"))
@@ -44,7 +44,7 @@ def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:
     assert len(archive.view()) == 8  # nobody is shown a draft
 
 
-def test_an_accepted_draft_is_a_question_with_its_answer(archive) -> None:
+def test_accepted_draft_is_a_question_with_its_answer(archive) -> None:
     find_drafts(archive)
     question = accept_draft(archive, 1, "ann", title="How do I renew a card?")
     stored = archive.view().get_questions([question.id])[question.id]
@@ -69,7 +69,7 @@ def test_a_rejected_draft_does_not_come_back(archive) -> None:
         accept_draft(archive, 9)
 
 
-def test_of_two_people_who_decide_at_the_same_time_one_does(archive) -> None:
+def test_one_of_two_concurrent_deciders_does(archive) -> None:
     drafts = [Draft(f"How does part {n} work?", (), "Well.", "text", (f"x{n}",)) for n in range(20)]
     add_drafts(archive, drafts)
     together, refused = threading.Barrier(2), []
@@ -108,7 +108,7 @@ STEPS = "Go to the desk with your card and some proof of your address, and ask f
         ("Write to us.", False),
     ],
 )
-def test_an_accepted_draft_keeps_what_the_licence_of_its_answer_asks(archive, answer, is_kept) -> None:
+def test_accepted_draft_keeps_what_its_licence_asks(archive, answer, is_kept) -> None:
     origin = {"license": "CC BY-SA 4.0"}
     archive.upsert([
         Question("1", "How do I renew my library card?", tags=("cards",), category="Desk", language="en", **origin,
@@ -127,7 +127,7 @@ def test_an_accepted_draft_keeps_what_the_licence_of_its_answer_asks(archive, an
     assert (stored.author, stored.url, stored.license) == expected
 
 
-def test_search_shows_an_accepted_draft_instead_of_its_sources(archive) -> None:
+def test_search_shows_an_accepted_draft_without_its_sources(archive) -> None:
     find_drafts(archive)
     question = accept_draft(archive, 1)
     engine = LocalEngine(archive, create("lm_jelinek_mercer"))
@@ -136,7 +136,7 @@ def test_search_shows_an_accepted_draft_instead_of_its_sources(archive) -> None:
     assert {"1", "2", "3"}.isdisjoint(hit.id for hit in hits)
 
 
-def test_a_long_answer_of_a_draft_is_cut_between_words_and_says_so(archive) -> None:
+def test_long_answer_is_cut_between_words(archive) -> None:
     archive.upsert([Answer("2a", "2", f"<p>{'Ask at the desk. ' * 40}</p>", "html", votes=7)])
     answer, _ = [line for line in askalike("drafts", archive.path).stdout.splitlines() if "answer: " in line]
     assert answer.startswith("    answer: Ask at the desk.")

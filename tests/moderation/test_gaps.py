@@ -29,7 +29,7 @@ def titles(gaps):
     return [gap.title for gap in gaps]
 
 
-def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
+def test_phrasings_of_a_question_are_one_gap(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "Where may I park a boat", "Where can I park my boat?")
     ask(archive, "Is there a chess club?")
     insert_feedback(archive, LoggedQuery("Chess clubs", "", ["r1"], "bm25"), "posted_anyway", None)
@@ -58,7 +58,7 @@ def test_gaps_min_probability_without_a_calibration(archive):
             refused(min_probability=0.5)
 
 
-def test_a_query_with_hits_is_no_gap_unless_they_are_improbable(archive):
+def test_query_with_hits_is_a_gap_if_improbable(archive):
     ask(archive, "answered well", shown=["r1"], probability=0.9)
     ask(archive, "hardly answered", shown=["r2"], probability=0.2)
     ask(archive, "nobody knows", shown=["r3"])
@@ -66,7 +66,7 @@ def test_a_query_with_hits_is_no_gap_unless_they_are_improbable(archive):
     assert titles(find_gaps(archive, min_probability=0.5)) == ["hardly answered"]
 
 
-def test_an_ignored_gap_stays_ignored_after_a_purge_and_in_other_words(archive):
+def test_ignored_gap_stays_ignored_in_other_words(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "chess club")
     ignore_gap(archive, find_gaps(archive)[0], "kim")
     assert titles(find_gaps(archive)) == ["chess club"]
@@ -113,7 +113,7 @@ def test_the_command(archive):
     assert "boat" in cli("--restore", boats["id"])
 
 
-def test_the_cache_limits_the_time_spent_but_ignored_gaps_count_at_once(archive, monkeypatch):
+def test_cache_saves_time_and_ignoring_counts_at_once(archive, monkeypatch):
     ask(archive, "Where can I park my boat?", "chess club")
     cache, clock = GapCache(), iter([0.0, 1.0, 10.0, 25.0, 25.5, 26.0, 26.5])
     monkeypatch.setattr("askalike.moderation.gaps.time.monotonic", lambda: next(clock))

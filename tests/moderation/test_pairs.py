@@ -23,7 +23,7 @@ def linker(base_rate=0.5):
     return ProbableLinker(SimpleNamespace(base_rate=base_rate))
 
 
-def test_a_pair_has_the_mean_of_both_directions_at_the_archives_prevalence():
+def test_pair_has_the_mean_of_both_directions():
     """Found in one direction: as it is. Found in both: the odds are multiplied by 20 over the larger rank."""
     one_way = [("c", "a", 0.75)]
     assert linker().combine_at(0.5, one_way) == pytest.approx({("a", "c"): 0.75})
@@ -52,7 +52,7 @@ def test_a_chain_does_not_become_one_cluster():
     assert max(map(len, cluster_pairs(two_cliques, 0.5))) <= 20
 
 
-def test_clusters_do_not_depend_on_the_order_of_pairs():
+def test_clusters_ignore_the_order_of_pairs():
     rng = np.random.default_rng(0)
     pairs = {tuple(sorted(map(str, rng.choice(30, 2, replace=False)))): float(rng.random()) for _ in range(120)}
     shuffled = [list(pairs.items())[i] for i in rng.permutation(len(pairs))]
@@ -64,7 +64,7 @@ def test_cohesion_and_mean_by_hand():
     assert mean_link_probability({("a", "b"): 0.9, ("b", "c"): 0.5, ("c", "d"): 0.1}, "cab") == pytest.approx(0.7)
 
 
-def test_the_share_with_a_duplicate_is_at_least_what_is_found_of_the_labelled_ones(tmp_path):
+def test_duplicate_share_is_at_least_what_is_labelled(tmp_path):
     """Not what a calibration finds of easier queries, such as rephrasings."""
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([*(Question(id, id) for id in "abcd"), Link("b", "a", "duplicate")])

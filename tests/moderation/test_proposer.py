@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
+from askalike.calibration.calibration import load_calibration
 from askalike.moderation import proposer as proposer_module
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import ProbableLinker, SimilarLinker, pair_key
@@ -46,10 +47,14 @@ def scanned(whole_scan, tmp_path):
         yield archive
 
 
-def create_proposer(archive, name=DEFAULT_RANKER):
+def built(archive, name=DEFAULT_RANKER):
     ranker = rankers.create(name)
     ranker.build(archive.view())
-    return Proposer(archive, ranker)
+    return ranker
+
+
+def create_proposer(archive, name=DEFAULT_RANKER):
+    return Proposer(archive, built(archive, name))
 
 
 def finish(proposer):
@@ -77,7 +82,8 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
     probabilities = [p.probability for p in proposals]
     assert probabilities == sorted(probabilities, reverse=True)
     assert min(probabilities) >= proposer_module.MIN_PROBABILITY
-    pairs, _ = find_neighbours(calibrated, proposer._ranker, ProbableLinker(proposer._calibration))
+    ranker = built(calibrated)
+    pairs, _ = find_neighbours(calibrated, ranker, ProbableLinker(load_calibration(calibrated, ranker)))
     of_neighbours = [pairs[pair_key(p.duplicate_id, p.original_id)] for p in proposals]
     assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))
     assert count_repeated(proposals) >= 14
@@ -109,17 +115,18 @@ def test_proposer_by_similarity_without_a_calibration(archive):
     assert proposer_module.MIN_SIMILARITY <= min(scores) <= max(scores) <= 1
     assert count_repeated(proposals) >= 14
     assert count_repeated(proposals[:14]) >= 12
-    pairs, _ = find_neighbours(archive, proposer._ranker, SimilarLinker.above_abstention(archive, proposer._ranker))
+    ranker = built(archive)
+    pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker))
     assert all(p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)]) for p in proposals)
 
 
-def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):
+def test_newest_are_scanned_first_then_the_backlog(archive):
     proposer = create_proposer(archive)
     proposer.step()
     assert any("again-r020" in pair for pair in proposed_pairs(archive))
     question = archive.view().get_questions(["r013"])["r013"]
     archive.upsert([replace(question, id="new", title=f"{question.title} Please help!", rephrasings=())])
-    proposer._ranker.build(archive.view())
+    built(archive)
     proposer.step()
     assert ("new", "r013") in proposed_pairs(archive)
 
@@ -148,12 +155,12 @@ def test_many_new_questions_join_the_backlog(archive, monkeypatch):
     finish(proposer)
     questions = [question for _, question in archive.view().questions()][:10]
     archive.upsert(replace(q, id=f"more-{q.id}", title=f"{q.title} Thank you!", rephrasings=()) for q in questions)
-    proposer._ranker.build(archive.view())
+    built(archive)
     assert finish(proposer) > 50
     assert any(id.startswith("more-") for pair in proposed_pairs(archive) for id in pair)
 
 
-def test_a_question_deleted_during_a_scan_does_no_harm(archive):
+def test_question_deleted_during_a_scan_does_no_harm(archive):
     proposer = create_proposer(archive)
     deleted = {f"again-r{n:03}" for n in range(1, 11)}
     archive.delete(sorted(deleted))
@@ -167,7 +174,7 @@ def test_only_the_most_certain_proposals_stay_open(archive, monkeypatch):
     assert len(pending_proposals(archive, 100)) == 7
 
 
-def test_proposals_stay_where_the_clock_is_set_back_during_a_scan(archive):
+def test_proposals_stay_where_the_clock_is_set_back(archive):
     proposer = create_proposer(archive)
     proposer.step()
     proposer._scan.started_at = "2999-01-01T00:00:00.000+00:00"

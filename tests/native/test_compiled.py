@@ -107,7 +107,7 @@ def test_bits_are_counted_as_python_counts_them() -> None:
     assert ours.tolist() == pythons.tolist() == [sum(map(int.bit_count, row)) for row in numbers.tolist()]
 
 
-def test_numbers_that_reach_another_are_found_as_by_python() -> None:
+def test_numbers_are_found_as_by_python() -> None:
     numbers = np.random.default_rng(0).integers(-9, 9, 70, np.int32)
     expected = np.flatnonzero(numbers[5:69] >= 4).tolist()
     for function in find_reaching, find_reaching.function:
@@ -148,7 +148,7 @@ def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
     assert share(4, 2) == 1.0
 
 
-def test_formula_reads_repeated_values_as_the_array_that_they_stand_for() -> None:
+def test_formula_reads_repeated_values_as_an_array() -> None:
     part, whole, ends = np.arange(1.0, 6.0), np.array([2.0, 2.0, 4.0, 4.0, 4.0]), np.array([2, 2, 5])
     repeated = Repeated(np.array([3.0, 9.0, 7.0]), ends)
     expanded = np.array([3.0, 3.0, 7.0, 7.0, 7.0])
@@ -160,7 +160,7 @@ def test_formula_reads_repeated_values_as_the_array_that_they_stand_for() -> Non
     assert (repeated + part).tolist() == (expanded + part).tolist()
 
 
-def test_code_is_loaded_without_numba_and_compiled_again_where_the_file_is_damaged(tmp_path: Path) -> None:
+def test_code_loads_without_numba_and_recompiles_when_damaged(tmp_path: Path) -> None:
     script = """if True:
         import sys
         sys.path.insert(0, sys.argv[1])
@@ -183,14 +183,6 @@ def test_code_is_loaded_without_numba_and_compiled_again_where_the_file_is_damag
     assert [run(), run()] == ["True", "False"]
 
 
-def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
-    one = CompiledFunction(weigh.function)
-    assert not one.is_cached
-    one(ROW, TABLE, False, np.empty(2))
-    assert one.is_cached
-
-
 def test_code_is_stored_ahead_of_the_first_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
     one = CompiledFunction(weigh.function)
@@ -202,7 +194,7 @@ def test_code_is_stored_ahead_of_the_first_call(monkeypatch: pytest.MonkeyPatch,
     assert not CompiledFunction(weigh.function).store()
 
 
-def test_modules_with_compiled_functions_are_found_by_their_source() -> None:
+def test_compiled_modules_are_found_by_their_source() -> None:
     found = set(find_modules())
     imported = {function.function.__module__ for function in CompiledFunction.made}
     assert {"askalike.index.lexical.query_batch", "askalike.similarities.bm25"} <= found
@@ -210,7 +202,7 @@ def test_modules_with_compiled_functions_are_found_by_their_source() -> None:
     assert "askalike.native.compiled" not in found
 
 
-def test_a_module_whose_packages_are_missing_has_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_with_missing_packages_has_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "askalike.similarities.bm25", None)
     assert store_code("askalike.similarities.bm25") == (0, 0)
 
@@ -229,9 +221,7 @@ def scale(values: NDArray[np.float64]) -> None:
 """
 
 
-def test_a_running_process_keeps_its_code_where_another_version_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_process_keeps_its_code_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function is loaded when it is first called; another process may have compiled the new version by then."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # both versions are written within a second
@@ -277,7 +267,7 @@ def write_multiples(numbers: NDArray[np.int64], table: Matrix[np.int64]) -> None
         write_multiple(numbers[i], table[:, i:])
 
 
-def test_a_function_is_written_in_the_language_of_llvm() -> None:
+def test_function_is_written_in_llvm() -> None:
     table = np.zeros((2, 4), np.int64)
     write_multiples(np.array([5, 7]), table)
     assert table.tolist() == [[0, 0, 0, 0], [15, 21, 0, 0]]
@@ -285,7 +275,7 @@ def test_a_function_is_written_in_the_language_of_llvm() -> None:
         write_multiples.function(np.array([5, 7]), table)
 
 
-def test_what_a_writing_function_uses_decides_about_the_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_depends_on_what_writers_use(monkeypatch: pytest.MonkeyPatch) -> None:
     before = machine_code.describe_code(write_multiples.function)
     assert before == machine_code.describe_code(write_multiples.function)
     monkeypatch.setattr(sys.modules[__name__], "TIMES", 4)
@@ -299,7 +289,7 @@ def test_numba_compiles_for_others_as_before() -> None:
     assert gc.isenabled()
 
 
-def test_code_is_the_same_where_numba_makes_machine_code_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_equals_that_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, other = np.empty(2), np.empty(2)
     weigh(ROW, TABLE, True, ours)
     monkeypatch.setattr(machine_code, "_translated_only", nullcontext)
@@ -310,7 +300,7 @@ def test_code_is_the_same_where_numba_makes_machine_code_of_each_function(monkey
     assert ours.tolist() == other.tolist()
 
 
-def test_numba_makes_machine_code_of_each_function_where_its_memory_cannot_be_taken_out(
+def test_numba_compiles_where_memory_cannot_be_taken_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     binding = pytest.importorskip("llvmlite.binding")
@@ -403,7 +393,7 @@ def make_link(file: Path) -> None:
         make_link,
     ],
 )  # fmt: skip
-def test_code_that_somebody_else_could_have_written_is_not_run(
+def test_foreign_code_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None]
 ) -> None:
     one, file = compile_into(tmp_path / "cache", monkeypatch)
@@ -415,7 +405,7 @@ def test_code_that_somebody_else_could_have_written_is_not_run(
     one(ROW, TABLE, False, np.empty(2))  # compiled again
 
 
-def test_files_of_code_are_private_and_written_through_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_files_are_private_and_follow_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mask = os.umask(0)
     try:
         _, file = compile_into(tmp_path / "cache", monkeypatch)
@@ -424,7 +414,7 @@ def test_files_of_code_are_private_and_written_through_no_link(tmp_path: Path, m
     assert [path.stat().st_mode & 0o777 for path in (file.parent, file)] == [0o700, 0o600]
 
 
-def test_without_a_home_folder_code_is_read_beside_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_code_is_beside_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

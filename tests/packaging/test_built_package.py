@@ -61,7 +61,7 @@ def installed(wheel_of_sources: Path, tmp_path_factory: pytest.TempPathFactory) 
     return place / "bin"
 
 
-def test_a_wheel_of_the_sources_holds_what_one_of_the_checkout_holds(wheel_of_sources: Path, tmp_path: Path) -> None:
+def test_wheel_of_the_sources_equals_the_checkouts(wheel_of_sources: Path, tmp_path: Path) -> None:
     need("hatchling")
     wheel = build("wheel", ROOT, tmp_path)
     shown = [

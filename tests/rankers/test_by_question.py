@@ -29,7 +29,7 @@ def found(archive, query, k=10, **settings):
     return [hit.id for hit in rankers.rank(searcher, {query.id: query}, k)[query.id]]
 
 
-def test_the_answers_of_the_nearest_question_come_first_and_the_accepted_one_first_of_all(archive):
+def test_nearest_questions_answers_come_first_accepted_one_leading(archive):
     assert found(archive, Question("?", "boil an egg")) == ["egg2", "egg1", "rice1"]
     assert found(archive, Question("?", "boil an egg"), k=2) == ["egg2", "egg1"]
 
@@ -40,7 +40,7 @@ def test_questions_without_an_answer_take_no_place(archive):
     assert found(archive, Question("?", "boil an egg"), k=3) == ["egg2", "egg1", "rice1"]
 
 
-def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
+def test_archived_question_does_not_find_its_own_answers(archive):
     assert found(archive, Question("egg", "how long do I boil an egg"))[0] == "rice1"
 
 
@@ -66,7 +66,7 @@ def test_questions_have_other_rankers(archive):
         rankers.create("by_question", {"ranker": "nobody"})
 
 
-def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive):
+def test_query_without_hits_ranks_given_answers(archive):
     archive.upsert([Answer("lost", "nowhere", "an answer whose question is not there")])
     ranker = rankers.create("by_question", {"ranker": "hybrid", "parts": ["bm25", "tfidf"]})
     searcher = rankers.open_current(ranker, archive.view(kind="answers"))
@@ -74,7 +74,7 @@ def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive
     assert [(hit.id, hit.score) for hit in run["?"]] == [("lost", 0.0), ("egg1", 0.0)]
 
 
-def test_what_its_ranker_has_learned_counts_as_its_own(archive):
+def test_rankers_training_data_count_as_its_own(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     ranker = rankers.create("by_question", {"ranker": "static"}, archive.path)
     assert ranker.fingerprint == ranker.inner.fingerprint != ""

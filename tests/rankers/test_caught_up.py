@@ -50,7 +50,7 @@ def test_it_waits_for_another_writer(archive):
     assert rankers.rank(ranker, {"x": Question("x", "new one")}, 1)["x"][0].id == "new"
 
 
-def test_a_first_search_waits_for_another_one_that_builds_the_index(archive):
+def test_first_search_waits_for_anothers_build(archive):
     [index] = rankers.create("tfidf").indexes(archive.view())
     busy = index.lock_files()
     busy.__enter__()
@@ -72,7 +72,7 @@ def test_a_search_gives_up(archive, monkeypatch):
         rankers.follow(rankers.create("tfidf"), archive.view())
 
 
-def test_a_build_waits_longer_than_a_search_and_says_so(archive, monkeypatch, caplog):
+def test_build_waits_longer_than_a_search(archive, monkeypatch, caplog):
     monkeypatch.setattr(rankers, "LOCK_TIMEOUT_S", 0)
     monkeypatch.setattr(rankers, "TELL_S", 0)
     seen = []

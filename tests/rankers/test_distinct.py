@@ -41,7 +41,7 @@ def found(ranker, k=9, **options):
 
 
 @pytest.mark.parametrize("part", ["bm25", "lm_jelinek_mercer"])
-def test_its_part_has_the_settings_of_the_ranker_alone(part):
+def test_its_part_has_the_rankers_settings(part):
     assert distinct_ranker(parts=part).part.values == rankers.create(part).values
     assert distinct_ranker(parts=part, joined=True, function_words=0.5).part.values["function_words"] == 0.5
 
@@ -66,7 +66,7 @@ def test_as_many_are_found_as_were_asked_for(archive, depth):
         assert found(ranker, k) == dict(list(whole.items())[:k])
 
 
-def test_a_filter_is_heard_before_what_is_the_same(archive):
+def test_filter_comes_before_what_is_the_same(archive):
     assert set(found(distinct(archive), filter=Filter(("d",)))) == {"d1"}
 
 
@@ -103,7 +103,7 @@ def test_reasons_and_similarityes_are_the_rankers(archive):
     assert rankers.search(ranker, QUERY, 3).similarities is None
 
 
-def test_it_is_of_one_ranker_and_takes_its_settings(archive):
+def test_it_takes_one_ranker_with_its_settings(archive):
     with pytest.raises(SettingsError, match="expected one part, the ranker, got 2"):
         distinct_ranker(parts="bm25,tfidf")
     ranker = distinct_ranker(
@@ -114,7 +114,7 @@ def test_it_is_of_one_ranker_and_takes_its_settings(archive):
     assert len(found(rankers.open_current(ranker, archive.view()))) == 4
 
 
-def test_a_calibration_on_train_does_not_see_the_clusters_of_train(tmp_path):
+def test_calibration_on_train_hides_clusters_of_train(tmp_path):
     drawn = random.Random(0)
     words = [f"word{n}" for n in range(300)]
     with Archive.create(tmp_path / "clusters") as archive:

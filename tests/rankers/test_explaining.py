@@ -43,7 +43,7 @@ def test_windows_are_as_wide_as_the_network_s():
     assert found.spans == (Span("body", 0, 6),)
 
 
-def test_words_of_a_bag_count_as_often_as_they_stand():
+def test_words_of_a_bag_count_as_they_occur():
     """A bag's column is a sum: cosine of (2, 0) and (1, 1) is 1/√2, half of it for each of the two equal words."""
     query = TracedText("egg egg", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 5]),))
     document = TracedText("egg pan", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 6]),))
@@ -71,7 +71,7 @@ def test_scores_of_vectors_by_hand(metric, by_hand):
     assert similarity_matrix(one, other)[0, 0] == pytest.approx(0.5 * by_hand, abs=1e-6)
 
 
-def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
+def test_pre_trained_encoder_is_explained_by_loss(tmp_path):
     need(MODEL.replace("-", "_"))
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
@@ -105,7 +105,7 @@ class Letters:
         return TextWords.in_context(words, np.array(counts, np.float32))
 
 
-def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
+def test_words_are_set_beside_the_nearest_word():
     encoder = Letters()
     document = {"title": "lost (cards)", "body": "resets a reset, zzz"}
     compared = WordComparison(encoder, "Reset cards nothing (most)", [document])
@@ -126,7 +126,7 @@ def test_a_dash_is_no_words_nearest():
     assert WordComparison(Letters(), "a-", [{"title": "- b"}]).nearest() == [[None]]
 
 
-def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():
+def test_first_of_equally_similar_words_is_marked():
     query, document, other = (
         "cards of mine", {"title": "my kards", "body": "kards, cards and cards"}, {"title": "dracs " * 40},
     )  # fmt: skip

@@ -37,12 +37,12 @@ def search(archive, model, text, **settings):
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_a_title_without_its_last_word_is_first_by_its_words(archive, model, title):
+def test_title_without_last_word_is_first_by_words(archive, model, title):
     _, retrieved = search(archive, model, title.rpartition(" ")[0])
     assert archive.view().ids(retrieved.docids[0][:1]) == {retrieved.docids[0][0]: str(TITLES.index(title))}
 
 
-def test_scores_stay_between_0_and_1_and_are_the_order(archive, model):
+def test_scores_from_0_to_1_are_the_order(archive, model):
     _, retrieved = search(archive, model, TITLES[0])
     absolute = retrieved.absolute[0].tolist()
     assert absolute == sorted(absolute, reverse=True)
@@ -50,26 +50,18 @@ def test_scores_stay_between_0_and_1_and_are_the_order(archive, model):
     assert all(0 <= score <= 1.001 for score in absolute)
 
 
-def test_weights_of_ones_own_are_those_of_a_sum(archive, model):
-    _, retrieved = search(archive, model, TITLES[0], weights=[0.2, 0.8])
-    lexical, dense = (part.absolute[0] for part in retrieved.parts)
-    by_docid = dict(zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True))
-    for docid, a, b in zip(retrieved.parts[0].docids[0].tolist(), lexical, dense, strict=True):
-        assert by_docid.get(docid, 0.2 * a + 0.8 * b) == pytest.approx(0.2 * a + 0.8 * b)
-
-
-def test_contributions_of_the_parts_add_up_to_the_score(archive, model):
+def test_contributions_of_parts_add_up_to_the_score(archive, model):
     searcher, retrieved = search(archive, model, "my bike was stolen")
     texts = archive.view().questions_by_docid(retrieved.distinct_docids)
     [explained] = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts)
-    for docid, score in zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True):
-        assert sum(explained[docid].parts.values()) == pytest.approx(score)
+    sums = [sum(explained[docid].parts.values()) for docid in retrieved.docids[0].tolist()]
+    assert sums == pytest.approx(retrieved.scores[0].tolist()) != []
 
 
-def test_absolute_scores_begin_where_texts_have_nothing_in_common(archive, model, monkeypatch):
+def test_absolute_scores_begin_at_unrelated_texts(archive, model, monkeypatch):
     ranker = rankers.create("pretrained", {"encoder": model}, archive)
     monkeypatch.setattr(type(ranker.encoder), "unrelated_score", 0.5)
     searcher = rankers.open_current(ranker, archive.view())
     retrieved = rankers.search(searcher, {"q": Question("q", TITLES[0])}, 4)
-    for score, absolute in zip(retrieved.scores[0].tolist(), retrieved.absolute[0].tolist(), strict=True):
-        assert absolute == pytest.approx(max(0.0, 2 * score - 1), abs=1e-6)
+    expected = [max(0.0, 2 * score - 1) for score in retrieved.scores[0].tolist()]
+    assert retrieved.absolute[0].tolist() == pytest.approx(expected, abs=1e-6) != []

@@ -54,13 +54,13 @@ def read_as(searcher, title, **options):
         ("", ""),
     ],
 )
-def test_function_words_weigh_nothing_in_packaged_vectors_except_english_ones(static, text, content):
+def test_function_words_weigh_nothing_except_english_ones(static, text, content):
     skipped = static.ngrams.lookup
     rows, offsets = skipped([text, content])
     assert rows[: offsets[1]].tolist() == rows[offsets[1] :].tolist()
 
 
-def test_the_words_of_texts_in_two_languages_add_up_to_their_vectors(static):
+def test_words_of_two_languages_add_up(static):
     texts = ["Was kostet die Lieferung? Was?", "Was it the last delivery? die", "die Lieferung"]
     words = static.words(texts)
     (numbers, _, ends), vectors = words.tokens, words.vectors
@@ -73,7 +73,7 @@ def test_the_words_of_texts_in_two_languages_add_up_to_their_vectors(static):
     assert vectors[ends[1]].any()
 
 
-def test_words_weigh_more_in_languages_that_the_encoder_does_not_know(static, archive):
+def test_words_weigh_more_in_unknown_languages(static, archive):
     ranker = rankers.create("hybrid")
     assert ranker.weights_for("en") == ranker.weights_for(None) == ranker.weights
     assert ranker.weights_for("ru")[0] > ranker.weights[0]
@@ -90,7 +90,7 @@ def test_a_question_word_decides_nothing(archive):
     assert found(searcher_of(archive), "Wie kann ich wie gestern stornieren?", k=1) == ["cancel"]
 
 
-def test_function_words_of_other_languages_than_english_weigh_less_in_hybrids(archive):
+def test_foreign_function_words_weigh_less_in_hybrids(archive):
     def weight(language, **settings):
         searcher = searcher_of(archive, "lm_jelinek_mercer", fields="title", **settings)
         query = {"q": Question("q", "wie egg", language=language)}

@@ -108,9 +108,9 @@ def test_incremental_equals_rebuilt(changes, values, queries, k, where, prefix):
         with copy_of(archive) as rebuilt:
             mine = runs(archive, views, values, queries, k, where, prefix)
             theirs = runs(rebuilt, views, values, queries, k, where, prefix)
-            for one, other in zip(mine, theirs, strict=True):
-                assert columns(one) == columns(other)
-                assert list(one) == list(queries)
+            expected = [columns(run) for run in theirs]
+            assert [columns(run) for run in mine] == expected != []
+            assert all(list(run) == list(queries) for run in expected)
 
 
 def words_of(title):
@@ -124,6 +124,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
     with archive_of(*archived) as archive, archive_of(*archived) as other:
         other.upsert([changed])
         pool = dict.fromkeys(queries, "abcdefgh")
+        assert len(registry.names("similarity")) > 5
         for name in registry.names("similarity"):
             before, after = (rankers.open_current(rankers.create(name, values), a.view()) for a in (archive, other))
             for candidates in (None, pool):
@@ -140,7 +141,7 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
 
 @moderate
 @given(st.lists(questions, min_size=1), asked, st.sampled_from(SETTINGS))
-def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, queries, values):
+def test_question_scores_as_its_best_phrasing(archived, queries, values):
     """Each rephrasing alone, in an archive with the same own texts, gives one of the scores to be the best of."""
     held = {q.id: q for q in archived}
     most = max(len(q.rephrasings) for q in held.values())

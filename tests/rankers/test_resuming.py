@@ -72,7 +72,7 @@ def test_only_the_rest_is_done_after_an_interruption(archive):
 
 
 @pytest.mark.parametrize("torn", [b"[3", b"\xff\xfe", b"[36]", b"[3\n[49]\n"])
-def test_what_a_kill_has_cut_short_is_done_again(archive, torn):
+def test_work_cut_short_by_a_kill_is_redone(archive, torn):
     with pytest.raises(KeyboardInterrupt):
         run(archive, Squares(interrupted_before=6))
     saved_file(archive).write_bytes(saved_file(archive).read_bytes() + torn)
@@ -105,7 +105,7 @@ def test_whatever_decides_about_the_results_starts_them_anew(archive, monkeypatc
     assert len(list((archive.path / "index").glob("squares-*"))) == 1
 
 
-def test_two_calls_at_the_same_time_do_not_mix(archive):
+def test_concurrent_calls_do_not_mix(archive):
     ranker, slow = rankers.create("bm25"), Squares()
     first = resume_work("squares", ranker, archive.view(), "slow", 10, slow)
     head = [next(first), next(first)]
@@ -124,7 +124,7 @@ def test_where_nothing_can_be_written_nothing_is_saved(archive):
         saved_file(archive).rmdir()
 
 
-def test_a_disk_that_is_full_in_between_leaves_what_was_whole(archive, monkeypatch):
+def test_briefly_full_disk_leaves_what_was_whole(archive, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python cuts its own caches off, too
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     header = len(b'{"key": "') + 64 + len(b'"}\n')
@@ -147,7 +147,7 @@ def test_scores_keep_every_bit(archive):
         assert found.columns("none")[1].dtype == np.float64
 
 
-def test_what_is_saved_counts_as_it_is_on_disk(archive):
+def test_saved_work_counts_as_on_disk(archive):
     run(archive, Squares())
     assert disk_sizes(archive.path)["index/squares-bm25.jsonl"] == saved_file(archive).stat().st_size > 0
 

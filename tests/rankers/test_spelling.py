@@ -101,7 +101,7 @@ def test_another_language_is_not_corrected(archive):
     assert read_as(searcher_of(archive), title, language="en")[1] == {}
 
 
-def test_an_unfinished_word_is_corrected_only_if_nothing_completes_it(archive):
+def test_unfinished_word_without_completion_is_corrected(archive):
     searcher = searcher_of(archive)
     assert read_as(searcher, "my prin", prefix=True)[1] == {}
     assert read_as(searcher, "my pritn", prefix=True) == ("my print", {"pritn": "print"})
@@ -133,7 +133,7 @@ def test_explanations_show_what_was_typed(archive):
         assert sum(c.score for c in reasons["card"].contributions) == pytest.approx(reasons["card"].score)
 
 
-def test_every_part_of_a_composite_reads_the_corrected_word(archive):
+def test_composite_parts_read_the_corrected_word(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     clean = {"q": Question("q", "library telephone", language="en")}
     typed = {"q": Question("q", "libary telephonne", language="en")}
@@ -151,7 +151,7 @@ def test_spelling_can_be_left_out(archive):
     ).index_paths(archive.view())
 
 
-def test_words_that_come_and_go_are_known_at_once(archive):
+def test_words_that_come_and_go_are_known(archive):
     ranker = rankers.create("lm_jelinek_mercer")
     assert read_as(rankers.open_current(ranker, archive.view()), "pritner")[0] == "printer"
     archive.upsert([Question("pritner", "The word pritner is a mistake of ours", language="en")])
@@ -207,7 +207,7 @@ def joined(tmp_path):
         ("log, in", "log, in"),
     ],
 )
-def test_two_words_are_joined_where_the_archive_writes_them_as_one(joined, typed, read):
+def test_two_words_are_joined_as_the_archive_does(joined, typed, read):
     searcher = searcher_of(joined, joined=True)
     [one] = rankers.resolve(searcher, {"q": Question("q", typed)})
     assert (one.text, one.query.title) == (read, typed)
@@ -230,7 +230,7 @@ def test_the_word_that_is_typed_is_not_joined(joined):
     assert rankers.rank(searcher, {"q": Question("q", "the e-ma")}, 1, prefix=True)["q"][0].id == "4"
 
 
-def test_lexical_parts_of_a_hybrid_join_words_unless_told_otherwise():
+def test_lexical_parts_of_a_hybrid_join_words():
     assert rankers.create("hybrid").values["lm_jelinek_mercer.joined"] is True
     assert rankers.create("hybrid", {"joined": False}).values["lm_jelinek_mercer.joined"] is False
     assert rankers.create("lm_jelinek_mercer").values["joined"] is False

@@ -44,7 +44,7 @@ def shorten_manifest(path):
 
 
 @pytest.mark.parametrize("damage", [flip_bit_of_largest_file, set_format, shorten_manifest])
-def test_an_unusable_index_is_rebuilt_and_told_in_one_line(archive, caplog, damage):
+def test_unusable_index_is_rebuilt_and_told_once(archive, caplog, damage):
     ranker = rankers.create("bm25")
     expected = search(archive, ranker)
     path = index_of(archive, ranker)
@@ -65,7 +65,7 @@ def test_an_open_index_that_becomes_unusable_is_rebuilt(archive, damage):
     assert search(archive, rankers.create("bm25")) == expected
 
 
-def test_a_searcher_keeps_the_last_state_of_an_index_that_vanishes(archive, caplog):
+def test_searcher_keeps_its_state_when_indexes_vanish(archive, caplog):
     ranker = rankers.create("bm25")
     expected = search(archive, ranker)
     view = archive.committed_view()
@@ -80,7 +80,7 @@ def test_a_searcher_keeps_the_last_state_of_an_index_that_vanishes(archive, capl
     assert rankers.rank(ranker.open(view), QUERY, 5)["x"][0].id == "new"
 
 
-def test_a_searcher_keeps_the_last_state_where_the_next_one_is_damaged(archive, caplog):
+def test_searcher_keeps_its_state_when_the_next_breaks(archive, caplog):
     ranker = rankers.create("bm25")
     expected = search(archive, ranker)
     archive.upsert([Question("new", "mend a bicycle")])

@@ -30,7 +30,7 @@ def test_the_popular_come_first_among_what_is_alike(archive):
     assert [hit.id for hit in rankers.rank(hybrid(archive, 4, 1), QUERY, 4)["q"]] == ["a", "b", "c", "d"]
 
 
-def test_none_and_more_votes_against_than_for_count_nothing(archive):
+def test_few_or_negative_votes_count_nothing(archive):
     scores = {hit.id: hit.score * np.log1p(100) for hit in rankers.rank(hybrid(archive, 0, 1), QUERY, 9)["q"]}
     assert scores == pytest.approx({"a": np.log(41), "b": np.log(4), "c": 0, "d": 0, "f": 0})
 
@@ -58,7 +58,7 @@ def test_a_changed_vote_counts_at_once(archive):
     assert rankers.rank(rankers.open_current(ranker, archive.view()), QUERY, 1)["q"][0].id == "d"
 
 
-def test_what_every_part_searches_is_no_setting_of_theirs(archive):
+def test_parts_cannot_set_what_all_search(archive):
     assert rankers.rank(hybrid(archive, 4, 1, fields="title", rephrasings=False), QUERY, 1)["q"][0].id == "a"
     with pytest.raises(SettingsError, match="fields"):
         rankers.create("votes", {"fields": "title"})

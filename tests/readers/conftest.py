@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Imported, Importing, Refusing
+from imported import Imported, Importing, PageSite, Refusing
 
 from askalike.core.errors import AskalikeError, InputError
 from askalike.readers import import_archive
@@ -29,8 +29,8 @@ def imported(tmp_path: Path) -> Iterator[Importing]:
 
 
 @pytest.fixture
-def refused(tmp_path: Path) -> Refusing:
-    """`refused(match, reader, path, **options)`: the import ends with an error of one line, and leaves no archive."""
+def expect_refusal(tmp_path: Path) -> Refusing:
+    """`expect_refusal(match, reader, path, **options)`: the import fails, says so in one line and leaves no archive."""
 
     def run(
         match: str, reader: str, *paths: Path | str, error: type[AskalikeError] = InputError, **options: Any
@@ -41,3 +41,10 @@ def refused(tmp_path: Path) -> Refusing:
         assert not (tmp_path / "refused").exists()
 
     return run
+
+
+@pytest.fixture
+def site() -> Iterator[PageSite]:
+    """A site of pages, on this machine."""
+    with PageSite() as site:
+        yield site

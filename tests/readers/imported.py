@@ -7,6 +7,7 @@ from typing import Any
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary
+from database import run_sql
 from http_servers import LocalServer, QuietHandler
 
 
@@ -22,7 +23,7 @@ class Imported:
         return {q.id: q for _, q in self.archive.view().questions()}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.archive._connection.execute(sql).fetchall()
+        return run_sql(self.archive, sql)
 
 
 Importing = Callable[..., Imported]
@@ -54,3 +55,22 @@ class HttpSite:
 
     def __exit__(self, *_: object) -> None:
         self._server.server_close()
+
+
+class PageSite(HttpSite):
+    """A site of pages, of which sitemaps are some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages: dict[str, str | bytes] = {}
+        self.encoding = "utf-8"
+
+    def respond(self, path: str) -> tuple[int, bytes, str]:
+        page = self.pages.get(path, b"")
+        content = page.encode(self.encoding) if isinstance(page, str) else page
+        return 200 if path in self.pages else 404, content, ""
+
+    def sitemap(self, path: str, *entries: tuple[str, str], kind: str = "url") -> None:
+        """Add a sitemap of addresses and the dates of their last changes."""
+        inside = "".join(f"<{kind}><loc>{loc}</loc><lastmod>{date}</lastmod></{kind}>" for loc, date in entries)
+        self.pages[path] = f'<?xml version="1.0"?><x xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inside}</x>'

@@ -18,8 +18,6 @@ from askalike.core.types import Link
 from askalike.readers import import_archive
 from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
 
-Envelope = dict[str, Any]
-
 
 class Site(HttpSite):
     """A site that answers from a table of responses."""
@@ -113,14 +111,14 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     }  # fmt: skip
 
 
-def test_odd_texts_and_ids_of_a_site_are_read(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_odd_texts_and_ids_are_read(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.put_questions(question("1", "Half a pair \ud800 of code units"), question("a b\ud800", "Whose id is odd"))
     done = fetch(imported, site, tmp_path / "kept")
     assert done.questions["1"].title == "Half a pair \ufffd of code units"
     assert site.requests[-1].endswith("/question/info?id=a%20b%3F")
 
 
-def test_what_has_not_changed_is_not_asked_for_again(imported: Importing, site: Site, tmp_path: Path) -> None:
+def test_unchanged_things_are_not_asked_for_again(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.put_questions(*(question(str(n), f"How do I mend part {n}?") for n in range(20)))
     fetch(imported, site, tmp_path / "kept")
     assert len(site.requests) == 21
@@ -131,7 +129,7 @@ def test_what_has_not_changed_is_not_asked_for_again(imported: Importing, site: 
     assert done.summary.changes["questions"] == {"added": 0, "updated": 1, "unchanged": 19, "removed": 0}
 
 
-def test_an_interrupted_import_goes_on_and_passing_errors_are_waited_for(
+def test_interrupted_import_goes_on_after_passing_errors(
     imported: Importing, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.readers._site.MAX_WAIT_SECONDS", 0.001)
@@ -158,11 +156,11 @@ def test_nobody_waits_after_the_last_try(site: Site, tmp_path: Path) -> None:
     assert len(waits) == MAX_TRIES
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(site: Site, refused: Refusing, tmp_path: Path) -> None:
+def test_unwritable_folder_is_one_clear_error(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
     site.put_questions(question("1", "How do I mend it?"))
     (tmp_path / "kept").write_text("")
     message = r"kept: cannot be written \(.*\); .* --responses"
-    refused(message, "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
+    expect_refusal(message, "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
 
 
 @pytest.mark.parametrize(
@@ -177,26 +175,26 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(site: Site, refused:
     ],
 )
 def test_another_site_is_one_clear_error(
-    site: Site, refused: Refusing, tmp_path: Path, status: int, body: Any, message: str
+    site: Site, expect_refusal: Refusing, tmp_path: Path, status: int, body: Any, message: str
 ) -> None:
     site.responses["question/page  1"] = status, body
-    refused(message, "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
+    expect_refusal(message, "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
 
 
-def test_a_site_that_never_answers_is_one_clear_error(
-    refused: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_silent_site_is_one_clear_error(
+    expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.readers._site.MAX_WAIT_SECONDS", 0.001)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         options = {"pause": 0, "timeout": 0.05, "responses": tmp_path / "kept"}
-        refused("does not answer .*timed out", "apache_answer", address, **options)
+        expect_refusal("does not answer .*timed out", "apache_answer", address, **options)
 
 
-def test_a_redirect_to_another_host_is_refused(site: Site, refused: Refusing, tmp_path: Path) -> None:
+def test_a_redirect_to_another_host_is_refused(site: Site, expect_refusal: Refusing, tmp_path: Path) -> None:
     with Site() as elsewhere:
         site.redirects["question/page  1"] = f"{elsewhere.address.replace('127.0.0.1', 'localhost')}/internal"
-        refused("answered 302", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
+        expect_refusal("answered 302", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
         assert elsewhere.requests == []
 
 
@@ -220,16 +218,16 @@ def test_a_response_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_list_without_an_end_is_given_up(
-    site: Site, refused: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("askalike.readers.apache_answer.MAX_PAGES", 3)
     for page in range(1, 9):
         site.put(f"question/page  {page}", {"count": 10**9, "list": [{"id": str(page), "title": "x", "show": 2}]})
-    refused("has over 3 pages", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
+    expect_refusal("has over 3 pages", "apache_answer", site.address, pause=0, responses=tmp_path / "kept")
 
 
-def test_a_path_is_no_site(refused: Refusing, tmp_path: Path) -> None:
-    refused("expected the address of a site, e.g. https://", "apache_answer", tmp_path / "faq.csv")
+def test_a_path_is_no_site(expect_refusal: Refusing, tmp_path: Path) -> None:
+    expect_refusal("expected the address of a site, e.g. https://", "apache_answer", tmp_path / "faq.csv")
 
 
 def test_a_recorded_site(imported: Importing, site: Site, shared_data: Path, tmp_path: Path) -> None:

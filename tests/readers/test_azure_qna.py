@@ -68,7 +68,7 @@ def test_without_ids_the_same_answer_makes_alternates(imported: Importing, tmp_p
     assert [len(q.rephrasings) for q in done.questions.values()] == [0, 2, 0]
 
 
-def test_a_repeated_id_is_rejected_whatever_rows_without_ids_follow(imported: Importing, tmp_path: Path) -> None:
+def test_repeated_id_is_rejected_despite_rows_without_ids(imported: Importing, tmp_path: Path) -> None:
     rows = [
         ["Why?", "So.", "", "1"],
         ["Who?", "She.", "", "2"],
@@ -91,7 +91,7 @@ def test_a_formula_counts_by_its_value(imported: Importing, tmp_path: Path) -> N
     assert (list(done.questions), done.summary.rejected) == (["1"], 1)
 
 
-def test_a_workbook_with_macros_and_formulas_gives_values_alone(imported: Importing, tmp_path: Path) -> None:
+def test_workbook_with_macros_gives_values_alone(imported: Importing, tmp_path: Path) -> None:
     """As Excel saves it: each formula with its last value, and a project of macros, which nobody runs."""
     rows = [HEADER, ROWS[0], ["formula", "Yes.", "", "", "", "", "", "8"]]
     plain = write_workbook(tmp_path / "plain.xlsx", rows)
@@ -113,7 +113,7 @@ def test_a_workbook_with_macros_and_formulas_gives_values_alone(imported: Import
     assert done.summary.rejected == 0
 
 
-def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_bad_files_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     cases = {
         write_tsv(tmp_path / "other.tsv", [["Name", "Age"], ["Ada", "9"]]): "no column Question, Answer; there are:",
         write_workbook(tmp_path / "other.xlsx", [["Name", "Age"]]): "no sheet has the columns Question and Answer",
@@ -129,4 +129,4 @@ def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path) -> Non
     torn.write_bytes(head + sheet + rest[:40] + b"\xff" * 40 + rest[80:])
     cases |= dict.fromkeys((tmp_path / "broken.xlsx", torn), "is not an Excel workbook, or is damaged")
     for path, message in cases.items():
-        refused(message, "azure_qna", path)
+        expect_refusal(message, "azure_qna", path)

@@ -14,7 +14,7 @@ from askalike.core.errors import InputError
 from askalike.readers import import_archive
 
 
-def test_files_that_hold_no_text_are_named_with_what_to_do(tmp_path: Path) -> None:
+def test_files_without_text_are_named_with_advice(tmp_path: Path) -> None:
     contents = {
         "faq.csv.gz": (gzip.compress(zipped("xl/workbook.xml")), "an Excel file; read it, unpacked, with:"),
         "faq.ods": (zipped("mimetype"), "a LibreOffice spreadsheet; save it as .xlsx"),

@@ -105,15 +105,17 @@ def test_a_csv_of_the_data_explorer(imported: Importing, tmp_path: Path) -> None
         ),
     ],
 )
-def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_bad_files_are_one_clear_error(
+    expect_refusal: Refusing, tmp_path: Path, name: str, text: str, message: str
+) -> None:
     (tmp_path / name).write_text(text)
-    refused(message, "discourse", tmp_path / name, category="all")
+    expect_refusal(message, "discourse", tmp_path / name, category="all")
 
 
-def test_categories_have_to_be_named(refused: Refusing, tmp_path: Path) -> None:
+def test_categories_have_to_be_named(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text(json.dumps(TOPICS))
     message = "no category is named; name the public ones: --category 4,7"
-    refused(message, "discourse", tmp_path / "topics.json", error=SettingsError)
+    expect_refusal(message, "discourse", tmp_path / "topics.json", error=SettingsError)
 
 
 def test_only_topics_that_changed_since(imported: Importing, tmp_path: Path) -> None:

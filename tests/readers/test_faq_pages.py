@@ -1,12 +1,11 @@
 """Pages with structured data (schema.org's FAQPage, QAPage, Question), saved, and from a site with a sitemap."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import HttpSite, Importing, Refusing
+from imported import Importing, PageSite, Refusing
 
 PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
 
@@ -45,7 +44,7 @@ def test_saved_pages_with_json_ld_and_microdata(imported: Importing) -> None:
     assert done.summary.rejected == 2  # a question without a name, and JSON that is cut off
 
 
-def test_ids_do_not_change_with_the_order_of_questions(imported: Importing, tmp_path: Path) -> None:
+def test_ids_ignore_the_order_of_questions(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     saved.write_text(page(faq(question("Why?"), question("How?"))))
     first = set(imported("faq_pages", saved).questions)
@@ -62,7 +61,7 @@ def test_a_question_in_both_formats_is_one(imported: Importing, tmp_path: Path) 
     assert done.summary.answers == 1
 
 
-def test_the_whole_page_may_be_the_item_that_holds_the_question(imported: Importing, tmp_path: Path) -> None:
+def test_whole_page_may_be_the_questions_item(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     saved.write_text(
         '<!DOCTYPE html><html itemscope itemtype="https://schema.org/QAPage"><meta itemprop="name" content="Sessions?">'
@@ -76,7 +75,7 @@ def test_the_whole_page_may_be_the_item_that_holds_the_question(imported: Import
     assert done.summary.answers == 1
 
 
-def test_a_saved_page_is_utf8_whatever_it_still_says(imported: Importing, tmp_path: Path) -> None:
+def test_saved_page_is_utf8_whatever_it_says(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     text = page(faq(question("Где парковка?")), '<meta charset="windows-1251">')
     saved.write_text(text, encoding="utf-8")
@@ -122,9 +121,9 @@ def test_since_leaves_out_pages_that_did_not_change(imported: Importing, tmp_pat
         '<meta charset="no-such-charset">',
     ],
 )
-def test_a_page_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_a_page_without_questions_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.html").write_text(text)
-    refused("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
+    expect_refusal("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("property", ["x", "name", "acceptedAnswer"])
@@ -138,31 +137,7 @@ def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path, p
     assert "Why?" in {q.title for q in imported("faq_pages", saved).questions.values()}
 
 
-class Site(HttpSite):
-    """A site with a sitemap of sitemaps."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pages: dict[str, str] = {}
-        self.encoding = "utf-8"
-
-    def respond(self, path: str) -> tuple[int, bytes, str]:
-        return 200 if path in self.pages else 404, self.pages.get(path, "").encode(self.encoding), ""
-
-    def sitemap(self, path: str, *entries: tuple[str, str], kind: str = "url") -> None:
-        inside = "".join(f"<{kind}><loc>{loc}</loc><lastmod>{date}</lastmod></{kind}>" for loc, date in entries)
-        self.pages[path] = f'<?xml version="1.0"?><x xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inside}</x>'
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
-
-
-def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
-    imported: Importing, site: Site, tmp_path: Path
-) -> None:
+def test_sitemap_is_followed_and_changed_pages_requested(imported: Importing, site: PageSite, tmp_path: Path) -> None:
     site.sitemap("/sitemap.xml", (f"{site.address}/help.xml", "2026-01-01"), kind="sitemap")
     entries = [
         ("/help/a", "2026-01-01"),
@@ -185,9 +160,7 @@ def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
     assert [path for path in site.requests if not path.endswith(".xml")] == ["/help/b"]
 
 
-def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
-    imported: Importing, site: Site, tmp_path: Path
-) -> None:
+def test_page_is_read_in_its_declared_encoding(imported: Importing, site: PageSite, tmp_path: Path) -> None:
     site.encoding = "iso-8859-1"
     site.sitemap("/sitemap.xml", (f"{site.address}/aide", "2026-01-01"))
     text = json.dumps(faq(question("Où se garer ?")), ensure_ascii=False)
@@ -197,7 +170,9 @@ def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
-def test_what_is_no_sitemap_is_one_clear_error(site: Site, refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_what_is_no_sitemap_is_one_clear_error(
+    site: PageSite, expect_refusal: Refusing, tmp_path: Path, text: str
+) -> None:
     site.pages["/sitemap.xml"] = text
     address = Path(f"{site.address}/sitemap.xml")
-    refused("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
+    expect_refusal("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")

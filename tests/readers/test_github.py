@@ -143,8 +143,8 @@ def test_the_rest_api(imported: Importing, tmp_path: Path) -> None:
         ('[{"title": "no number"}]', r"no row was taken \(1 rejected\), line 1: no number"),
     ],
 )
-def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path, text: str, message: str) -> None:
-    refused(message, "github", write(tmp_path, text))
+def test_bad_files_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str, message: str) -> None:
+    expect_refusal(message, "github", write(tmp_path, text))
 
 
 def test_a_file_cut_short_keeps_what_came_before(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_one_bad_item_is_rejected(imported: Importing, tmp_path: Path, bad: Any,
     assert reason in (done.archive.path / "rejected.jsonl").read_text()
 
 
-def test_a_count_of_reactions_that_is_missing_is_none(imported: Importing, tmp_path: Path) -> None:
+def test_missing_count_of_reactions_is_none(imported: Importing, tmp_path: Path) -> None:
     reactions = [{"content": "THUMBS_UP", "users": {"totalCount": None}}]
     done = imported("github", write(tmp_path, json.dumps([issue(1, "Starts", reactionGroups=reactions)])))
     assert done.questions["1"].votes == 0
@@ -223,7 +223,7 @@ def test_a_discussion_of_bots_alone_has_no_answer(imported: Importing, tmp_path:
     }  # fmt: skip
 
 
-def test_a_circle_of_duplicates_is_shown_as_its_first_issue(imported: Importing, tmp_path: Path) -> None:
+def test_circle_of_duplicates_is_its_first_issue(imported: Importing, tmp_path: Path) -> None:
     links = {1: 2, 2: 3, 3: 1}
     issues = [
         issue(number, f"It does not start {number}", comments=[comment(f"Duplicate of #{original}")])
@@ -244,9 +244,9 @@ def test_only_what_changed_since(imported: Importing, tmp_path: Path) -> None:
     assert (list(done.questions), done.summary.notes) == (["2", "1"], {"older than --since left out": 1})
 
 
-def test_a_date_to_go_by(refused: Refusing, tmp_path: Path) -> None:
+def test_a_date_to_go_by(expect_refusal: Refusing, tmp_path: Path) -> None:
     file = write(tmp_path, json.dumps([issue(1, "When?")]))
-    refused("no updatedAt, which --since goes by", "github", file, since="2026-01-31")
-    refused("since.*expected a date", "github", file, since="yesterday", error=SettingsError)
+    expect_refusal("no updatedAt, which --since goes by", "github", file, since="2026-01-31")
+    expect_refusal("since.*expected a date", "github", file, since="yesterday", error=SettingsError)
     with pytest.raises(SettingsError, match="--since and --prune: unchanged records would be removed"):
         import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"}, prune=True)

@@ -58,7 +58,7 @@ def test_names_with_documents_of_their_own_are_groups(imported: Importing, forum
     assert {row[0] for row in done.rows("SELECT relevance FROM judgements")} == {0}
 
 
-def test_names_that_are_not_known_and_files_that_are_gone(refused: Refusing, forum: str, tmp_path: Path) -> None:
-    refused("no-such-set: ir_datasets has no such data set", "ir_datasets", "no-such-set")
+def test_unknown_names_and_missing_files(expect_refusal: Refusing, forum: str, tmp_path: Path) -> None:
+    expect_refusal("no-such-set: ir_datasets has no such data set", "ir_datasets", "no-such-set")
     (tmp_path / "bikes.jsonl").unlink()
-    refused("askalike-forum/bikes/dev: cannot be fetched or read", "ir_datasets", f"{forum}/bikes/dev")
+    expect_refusal("askalike-forum/bikes/dev: cannot be fetched or read", "ir_datasets", f"{forum}/bikes/dev")

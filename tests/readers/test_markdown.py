@@ -40,7 +40,7 @@ def test_all_headings(imported: Importing) -> None:
     assert answers["watering.md#watering"] == "All about water."
 
 
-def test_moved_and_new_headings_keep_the_ids_of_others(imported: Importing, tmp_path: Path) -> None:
+def test_moved_and_new_headings_keep_other_ids(imported: Importing, tmp_path: Path) -> None:
     file = tmp_path / "faq.md"
     file.write_text("# Why?\nSo.\n# How?\nThus.\n")
     first = set(imported("markdown", file).questions)
@@ -73,6 +73,6 @@ def test_a_date_that_is_none_is_rejected(imported: Importing, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "just text\n", "# Installation\ntext\n", "---\ntitle: x\n", "# Why?\n"])
-def test_a_file_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
+def test_a_file_without_questions_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.md").write_text(text)
-    refused("--headings all", "markdown", tmp_path / "page.md")
+    expect_refusal("--headings all", "markdown", tmp_path / "page.md")

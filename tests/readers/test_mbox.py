@@ -70,6 +70,6 @@ def test_damaged_mails_are_rejected_and_the_others_read(imported: Importing, tmp
     assert done.summary.rejected >= 1
 
 
-def test_what_is_no_mbox_is_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_what_is_no_mbox_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "x.mbox").write_text("Dear Sir\n")
-    refused("expected mbox", "mbox", tmp_path / "x.mbox")
+    expect_refusal("expected mbox", "mbox", tmp_path / "x.mbox")

@@ -4,11 +4,11 @@ import bz2
 import gzip
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from imported import HttpSite, Importing, Refusing
+from imported import Importing, PageSite, Refusing
 
 from askalike.core import packed
 from askalike.core.errors import InputError
@@ -34,28 +34,28 @@ PACKERS: dict[str, Callable[[bytes, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", PACKERS)
-def test_a_packed_table_that_unpacks_to_far_more_is_refused(refused: Refusing, tmp_path: Path, name: str) -> None:
+def test_packed_table_that_unpacks_hugely_is_refused(expect_refusal: Refusing, tmp_path: Path, name: str) -> None:
     PACKERS[name](BOMB, tmp_path / name)
-    refused(r"unpacks to over \d+ MB, more than 200 times its size; refused", "table", tmp_path / name)
+    expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", "table", tmp_path / name)
 
 
 def test_line_breaks_are_counted_as_they_are_read(
-    refused: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "ALWAYS_ALLOWED_BYTES", 100_000)
     (tmp_path / "faq.csv.gz").write_bytes(gzip.compress(b"id,title\n" + b"\n" * 2_000_000))
-    refused("unpacks to over", "table", tmp_path / "faq.csv.gz")
+    expect_refusal("unpacks to over", "table", tmp_path / "faq.csv.gz")
 
 
 @pytest.mark.parametrize("reader", ["stackexchange", "mbox", "github", "beir"])
-def test_other_readers_refuse_it_too(refused: Refusing, tmp_path: Path, reader: str) -> None:
+def test_other_readers_refuse_it_too(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
     name = {"stackexchange": "Posts.xml", "beir": "corpus.jsonl.gz", "mbox": "list.mbox"}.get(reader, "x.gz")
     (tmp_path / name).write_bytes(gzip.compress(BOMB))
     path = tmp_path if reader in ("stackexchange", "beir") else tmp_path / name
-    refused(r"unpacks to over \d+ MB, more than 200 times its size; refused", reader, path)
+    expect_refusal(r"unpacks to over \d+ MB, more than 200 times its size; refused", reader, path)
 
 
-def test_a_run_that_unpacks_to_far_more_is_refused(tmp_path: Path) -> None:
+def test_run_that_unpacks_hugely_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.gz").write_bytes(gzip.compress(BOMB))
     with pytest.raises(InputError, match="unpacks to over 9 MB"):
         read_run(tmp_path / "run.gz")
@@ -71,7 +71,7 @@ def test_a_dump_that_is_packed_well_is_read(
         assert len(imported("table", tmp_path / name).questions) == 2_000
 
 
-def test_gzip_that_is_cut_short_or_too_large_is_no_content() -> None:
+def test_cut_or_oversized_gzip_is_no_content() -> None:
     content = gzip.compress(b"a" * 100_000)
     assert packed.unpack_gzip(content, 100_000) == b"a" * 100_000
     for wrong, message in (content[:-20], "cut short"), (content[:2] + b"?" * 20, "."):
@@ -79,27 +79,6 @@ def test_gzip_that_is_cut_short_or_too_large_is_no_content() -> None:
             packed.unpack_gzip(wrong, 1 << 20)
     with pytest.raises(ValueError, match="over 1 MB"):
         packed.unpack_gzip(gzip.compress(b"a" * (2 << 20)), 1 << 20)
-
-
-class Site(HttpSite):
-    """A site of pages and sitemaps."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pages: dict[str, bytes] = {}
-
-    def respond(self, path: str) -> tuple[int, bytes, str]:
-        return 200 if path in self.pages else 404, self.pages.get(path, b""), ""
-
-    def sitemap(self, *paths: str) -> None:
-        entries = (f"<url><loc>{self.address}{path}</loc><lastmod>2026-01-01</lastmod></url>" for path in paths)
-        self.pages["/sitemap.xml"] = f"<urlset>{''.join(entries)}</urlset>".encode()
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 @pytest.mark.parametrize(
@@ -111,35 +90,37 @@ def site() -> Iterator[Site]:
         (b" " * (51 << 20), "its answer is not a text"),
     ],
 )
-def test_a_sitemap_has_limits(site: Site, refused: Refusing, tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_sitemap_has_limits(
+    site: PageSite, expect_refusal: Refusing, tmp_path: Path, content: bytes, message: str
+) -> None:
     site.pages["/sitemap.xml"] = gzip.compress(content, 1)
-    refused(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
+    expect_refusal(message, "faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
 
 
-def test_entries_of_a_sitemap_are_forgotten_as_they_are_read() -> None:
+def test_sitemap_entries_are_forgotten_once_read() -> None:
     text = "<urlset>" + "<url><loc>a</loc></url>" * 10_000 + "</urlset>"
     assert len(list(faq_pages._read_entries(text))) == 10_000
 
 
 def test_a_site_has_a_limit_of_addresses(
-    site: Site, imported: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: PageSite, imported: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faq_pages, "MAX_ADDRESSES", 2)
-    site.sitemap(*(f"/{n}" for n in range(5)))
+    site.sitemap("/sitemap.xml", *((f"{site.address}/{n}", "2026-01-01") for n in range(5)))
     site.pages |= {f"/{n}": faq_page(f"How {n}?").encode() for n in range(5)}
     done = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
     assert (len(done.questions), done.summary.notes["addresses after the first 2 left out"]) == (2, 3)
 
 
-def test_a_page_of_a_site_has_8_mb_at_most(site: Site, refused: Refusing, tmp_path: Path) -> None:
-    site.sitemap("/a")
+def test_page_of_a_site_has_8_mb(site: PageSite, expect_refusal: Refusing, tmp_path: Path) -> None:
+    site.sitemap("/sitemap.xml", (f"{site.address}/a", "2026-01-01"))
     site.pages["/a"] = faq_page("How?").encode() + b" " * (9 << 20)
     address = Path(f"{site.address}/sitemap.xml")
-    refused("/a: its answer is over 8 MB", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
+    expect_refusal("/a: its answer is over 8 MB", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
 
 
 @pytest.mark.parametrize("tag", ["<div>", "<ul>", "<div/>", "<option>", "<a b='c'>"])
-def test_a_page_of_elements_inside_each_other_is_rejected(tmp_path: Path, tag: str) -> None:
+def test_page_of_nested_elements_is_rejected(tmp_path: Path, tag: str) -> None:
     (tmp_path / "deep.html").write_text(tag * 200_000 + faq_page("How?"))
     (tmp_path / "flat.html").write_text(
         "<p>a<br><img src=x>" * 5_000 + f"<script>{'i<n;' * 2_000}</script>" + faq_page("Why?")

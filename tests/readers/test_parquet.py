@@ -34,7 +34,7 @@ def test_nested_columns_lists_and_dates(imported: Importing, tmp_path: Path) -> 
     )  # fmt: skip
 
 
-def test_rows_without_a_title_are_rejected_by_their_number(imported: Importing, tmp_path: Path) -> None:
+def test_rows_without_a_title_are_rejected_by_number(imported: Importing, tmp_path: Path) -> None:
     path = write(
         tmp_path / "faq.parquet", [{"question": "Why?", "answer": b"Because."}, {"question": None, "answer": b""}]
     )
@@ -54,13 +54,15 @@ def test_rows_without_a_title_are_rejected_by_their_number(imported: Importing, 
         ),
     ],
 )
-def test_columns_are_named_in_errors(refused: Refusing, tmp_path: Path, options: dict[str, str], message: str) -> None:
-    refused(message, "parquet", write(tmp_path / "parts.parquet", ROWS), **options)
+def test_columns_are_named_in_errors(
+    expect_refusal: Refusing, tmp_path: Path, options: dict[str, str], message: str
+) -> None:
+    expect_refusal(message, "parquet", write(tmp_path / "parts.parquet", ROWS), **options)
 
 
-def test_a_damaged_file_is_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_a_damaged_file_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     path = write(tmp_path / "parts.parquet", ROWS)
     content = path.read_bytes()
     for damaged in (content[:-20], content.replace(b"title", b"t\xf7tle")):
         path.write_bytes(damaged)
-        refused(r"parts\.parquet: is not a Parquet file, or is damaged", "parquet", path)
+        expect_refusal(r"parts\.parquet: is not a Parquet file, or is damaged", "parquet", path)

@@ -73,7 +73,7 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path) -> None:
     assert (done.summary.questions, done.summary.rejected) == (3, 3)
 
 
-def test_another_table_is_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_another_table_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "qa_users.tsv").write_text("userid\thandle\n1\tada\n")
     message = "no column postid, type, title, content; there are: userid, handle"
-    refused(message, "question2answer", tmp_path / "qa_users.tsv")
+    expect_refusal(message, "question2answer", tmp_path / "qa_users.tsv")

@@ -3,7 +3,6 @@
 import gzip
 from pathlib import Path
 
-import pytest
 from imported import Importing, Refusing
 
 
@@ -38,7 +37,7 @@ def test_beir(imported: Importing, tmp_path: Path) -> None:
     assert done.summary.notes == {"queries without a judgement left out": 1}
 
 
-def test_a_number_that_the_archive_cannot_hold_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
+def test_number_out_of_range_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
     folder = beir(tmp_path / "set")
     (folder / "qrels/test.tsv").write_text(f"{TEST}q1\t3\t{2**63}\n")
     done = imported("beir", folder)
@@ -66,13 +65,6 @@ def test_beir_queries_of_a_split_need_no_judgement(imported: Importing, tmp_path
     assert done.rows("SELECT DISTINCT split, COUNT(*) FROM queries") == [("test", 3)]
 
 
-@pytest.mark.parametrize("reader", ["beir", "table", "pairs"])
-def test_an_empty_folder_is_one_clear_error(refused: Refusing, tmp_path: Path, reader: str) -> None:
-    (tmp_path / "empty").mkdir()
-    for path in (tmp_path / "empty", tmp_path / "gone"):
-        refused("expected", reader, path)
-
-
 def test_pairs(imported: Importing, tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(
@@ -97,7 +89,7 @@ def test_pairs(imported: Importing, tmp_path: Path) -> None:
     }
 
 
-def test_pairs_name_the_columns_that_are_there(refused: Refusing, tmp_path: Path) -> None:
+def test_pairs_name_the_columns_that_are_there(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("query,candidate,verdict\na,b,1\n")
     message = "no column is known to hold the label; there are: query, candidate, verdict"
-    refused(message, "pairs", tmp_path / "p.csv")
+    expect_refusal(message, "pairs", tmp_path / "p.csv")

@@ -41,45 +41,36 @@ def write_plain_archive(path: Path, name: str, content: bytes = b"<posts/>") -> 
 
 
 @pytest.mark.parametrize("name", ["../Posts.xml", "/a/Posts.xml", "a/../../Posts.xml", "C:/a/Posts.xml"])
-def test_members_outside_the_folder_are_refused(refused: Refusing, tmp_path: Path, name: str) -> None:
+def test_members_outside_the_folder_are_refused(expect_refusal: Refusing, tmp_path: Path, name: str) -> None:
     path = rename_member(write_plain_archive(tmp_path / "site.7z", "x" * len(name)), "x" * len(name), name)
     before = sorted(tmp_path.rglob("*"))
-    refused(r"lies outside the archive's folder|cannot be opened", "stackexchange", path)
+    expect_refusal(r"lies outside the archive's folder|cannot be opened", "stackexchange", path)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_links_are_refused(refused: Refusing, tmp_path: Path) -> None:
+def test_links_are_refused(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/Posts.xml").symlink_to("/etc/hostname")
     with py7zr.SevenZipFile(tmp_path / "site.7z", "w") as archive:
         archive.write(tmp_path / "folder/Posts.xml", "Posts.xml")
-    refused("is a link", "stackexchange", tmp_path / "site.7z")
+    expect_refusal("is a link", "stackexchange", tmp_path / "site.7z")
 
 
-def test_a_bomb_is_refused_before_it_goes_off(refused: Refusing, tmp_path: Path) -> None:
+def test_a_bomb_is_refused_before_it_goes_off(expect_refusal: Refusing, tmp_path: Path) -> None:
     path = write_archive(tmp_path / "site.7z", py7zr.FILTER_DEFLATE, **{"Posts.xml": b" " * 101_000_000})
     assert path.stat().st_size < 1_000_000
-    refused("unpacks to over 96 MB, more than 200 times its size; refused", "stackexchange", path)
+    expect_refusal("unpacks to over 96 MB, more than 200 times its size; refused", "stackexchange", path)
 
 
 @pytest.mark.parametrize("cut", [5, 40, 60])
-def test_damaged_archives_are_one_clear_error(refused: Refusing, tmp_path: Path, cut: int) -> None:
+def test_damaged_archives_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path, cut: int) -> None:
     path = write_archive(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
     path.write_bytes(path.read_bytes()[:cut])
-    refused(r"cannot be opened as \.7z|cannot be unpacked", "stackexchange", path)
+    expect_refusal(r"cannot be opened as \.7z|cannot be unpacked", "stackexchange", path)
 
 
-def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
-    path = write_archive(tmp_path / "site.7z", **{"Posts.xml": bytes(range(256)) * 40})
-    data = bytearray(path.read_bytes())
-    data[60] ^= 0xFF
-    path.write_bytes(data)
-    with pytest.raises(InputError, match="cannot be unpacked"):
-        list(read_pieces(SourceFiles(), path, ["posts.xml"]))
-
-
-@pytest.mark.parametrize("method", [py7zr.FILTER_BROTLI, py7zr.FILTER_ZSTD])
-def test_damage_that_another_decompressor_finds_is_one_clear_error(tmp_path: Path, method: int) -> None:
+@pytest.mark.parametrize("method", [py7zr.FILTER_LZMA2, py7zr.FILTER_BROTLI, py7zr.FILTER_ZSTD])
+def test_damage_inside_is_one_clear_error(tmp_path: Path, method: int) -> None:
     rows = b"".join(b"<row Id='%d' Title='%d'/>" % (n, n * 7919) for n in range(3000))
     path = write_archive(tmp_path / "site.7z", method, **{"Posts.xml": rows})
     data = bytearray(path.read_bytes())

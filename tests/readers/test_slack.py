@@ -66,7 +66,7 @@ def export(tmp_path: Path) -> Path:
     return folder
 
 
-def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: Path, tmp_path: Path) -> None:
+def test_threads_beginning_with_a_question_are_drafts(export: Path, tmp_path: Path) -> None:
     summary = import_archive("slack", [export], tmp_path / "desk", options={"workspace": "https://acme.slack.com/"})
     assert (summary.questions, summary.rejected, summary.changes["drafts"]["added"]) == (0, 1, 2)
     assert summary.notes == {
@@ -85,7 +85,7 @@ def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: 
         assert (printing.title, printing.body, printing.answer) == ("how do I print", "", "Use the queue.")
 
 
-def test_a_channel_is_a_folder_of_the_export_whatever_its_name(export: Path, tmp_path: Path) -> None:
+def test_channel_is_a_folder_whatever_its_name(export: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "2026-01-05.json").write_text(json.dumps(DAYS["2026-01-05"]))
     names = ("../elsewhere", str(tmp_path / "elsewhere"), "x" * 5_000, "", "\0", "help")
@@ -154,11 +154,13 @@ def test_an_export_without_users(export: Path, tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_exports_that_cannot_be_read(export: Path, refused: Refusing, break_export, options, error, problem) -> None:
+def test_exports_that_cannot_be_read(
+    export: Path, expect_refusal: Refusing, break_export, options, error, problem
+) -> None:
     break_export(export)
-    refused(problem, "slack", export, error=error, **options)
+    expect_refusal(problem, "slack", export, error=error, **options)
 
 
-def test_a_zip_is_to_be_unpacked_first(refused: Refusing, tmp_path: Path) -> None:
+def test_a_zip_is_to_be_unpacked_first(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04")
-    refused("is not a folder; unpack it", "slack", tmp_path / "export.zip")
+    expect_refusal("is not a folder; unpack it", "slack", tmp_path / "export.zip")

@@ -94,7 +94,7 @@ def test_the_same_row_in_every_form(
     assert str(again.summary) == "1 question, 2 answers, 0 duplicate links, 0 rejected"
 
 
-def test_a_question_that_comes_again_without_ids_gains_answers(imported: Importing, tmp_path: Path) -> None:
+def test_repeated_question_without_ids_gains_answers(imported: Importing, tmp_path: Path) -> None:
     faq = write(tmp_path / "faq.csv", "question,answer\nWhy?,Because.\nWhy?,Therefore.\nWhy?,Because.\n")
     done = imported("table", faq)
     assert str(done.summary) == "1 question, 2 answers, 0 duplicate links, 0 rejected"
@@ -114,7 +114,7 @@ def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) 
     assert [id.partition("#")[0] for id in done.questions] == ["7", "7"]
 
 
-def test_a_repeated_id_is_rejected_whatever_rows_without_ids_follow(imported: Importing, tmp_path: Path) -> None:
+def test_repeated_id_is_rejected_despite_rows_without_ids(imported: Importing, tmp_path: Path) -> None:
     rows = (
         '{"id": 1, "question": "Why?"}\n{"id": 1, "question": "Where?"}\n{"question": "When?"}\n{"question": "When?"}'
     )
@@ -133,9 +133,9 @@ def test_a_bare_carriage_return_rejects_its_row_alone(imported: Importing, tmp_p
     assert ["a carriage return in a field without quotes" in row for row in rejected] == [True, True]
 
 
-def test_a_file_of_carriage_returns_is_to_be_converted(refused: Refusing, tmp_path: Path) -> None:
+def test_carriage_returns_are_to_be_converted(expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "faq.csv").write_bytes(b"question,answer\rHow do I join?,yes\rWho?,no\r")
-    refused("line 1: a carriage return .* convert the file: tr", "table", tmp_path / "faq.csv")
+    expect_refusal("line 1: a carriage return .* convert the file: tr", "table", tmp_path / "faq.csv")
 
 
 def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_nuls_and_lone_surrogates_are_replaced(imported: Importing, tmp_path: Pa
     assert done.summary.rejected == 3
 
 
-def test_stray_quotes_in_one_line_are_taken_as_they_stand(imported: Importing, tmp_path: Path) -> None:
+def test_stray_quotes_are_taken_as_they_stand(imported: Importing, tmp_path: Path) -> None:
     faq = write(tmp_path / "a.tsv", 'question\tanswer\n"Help" please?\t5 wide\n"Say ""hi""?"\tb\n')
     done = imported("table", faq)
     assert {q.title for q in done.questions.values()} == {"Help please?", 'Say "hi"?'}
@@ -242,13 +242,15 @@ def test_json_streams_through_tokenizer_of_any_size(imported: Importing, tmp_pat
     assert [len(q.body) for q in done.questions.values()] == [90_001 * (n % 3) for n in range(12)]
 
 
-def test_columns_are_checked_before_the_first_row_is_imported(refused: Refusing, tmp_path: Path) -> None:
+def test_columns_are_checked_before_the_first_row(expect_refusal: Refusing, tmp_path: Path) -> None:
     rows = "".join(f"How do I mend part {n}?,Turn it.\n" for n in range(6_000))
     faq = write(tmp_path / "faq.csv", f"question,answer\n{rows}")
-    refused("no column 'topik', which --category names; there are: question, answer", "table", faq, category="topik")
+    expect_refusal(
+        "no column 'topik', which --category names; there are: question, answer", "table", faq, category="topik"
+    )
 
 
-def test_a_column_that_is_in_later_rows_of_json_is_there(imported: Importing, tmp_path: Path) -> None:
+def test_column_in_later_json_rows_is_known(imported: Importing, tmp_path: Path) -> None:
     lines = [json.dumps({"id": n, "question": f"Why {n}?"} | ({"topic": "late"} if n == 29 else {})) for n in range(30)]
     done = imported("table", write(tmp_path / "faq.jsonl", "\n".join(lines)), category="topic")
     assert [q.category for q in done.questions.values()] == [None] * 29 + ["late"]
@@ -281,7 +283,7 @@ def test_other_encodings(imported: Importing, tmp_path: Path, encoding: str) -> 
         assert [a.body for _, a in archive.view("answers").answers()] == ["Über die Seite „Konto“."]
 
 
-def test_a_wrong_or_unknown_encoding_is_one_clear_error(tmp_path: Path) -> None:
+def test_wrong_encoding_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "faq.csv").write_bytes("question\nWie ändere ich das?\n".encode("cp1252"))
     with pytest.raises(InputError, match=r"byte 13 \(0xe4\) is not UTF-8; .*--encoding cp1252.* iconv -f CP1252 -t"):
         import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out")
@@ -291,7 +293,7 @@ def test_a_wrong_or_unknown_encoding_is_one_clear_error(tmp_path: Path) -> None:
         import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out", encoding="klingon")
 
 
-def test_a_link_of_a_question_to_itself_is_left_out(imported: Importing, tmp_path: Path) -> None:
+def test_link_to_itself_is_left_out(imported: Importing, tmp_path: Path) -> None:
     faq = write(tmp_path / "faq.csv", "id,question,duplicate_of\n1,How do I log in?,1\n2,Login how?,1 | 2\n")
     done = imported("table", faq)
     assert list(done.archive.view().links()) == [Link("2", "1")]
@@ -324,7 +326,7 @@ def test_dates_that_people_write(imported: Importing, tmp_path: Path) -> None:
         (["03/04/2023", "13/04/2023", "04/13/2023"], {}, None),
     ],
 )
-def test_the_order_of_a_date_is_what_the_file_shows(
+def test_date_order_is_what_the_file_shows(
     imported: Importing, tmp_path: Path, dates: list[str], options: dict[str, Any], first: str | None
 ) -> None:
     read, notes = dated(imported, tmp_path, *dates, **options)
@@ -373,7 +375,7 @@ def test_html_that_is_not_declared_is_counted(imported: Importing, tmp_path: Pat
     assert imported("table", faq, markup="html").summary.notes == {}
 
 
-def test_a_folder_may_contain_the_archive_that_is_written(imported: Importing, tmp_path: Path) -> None:
+def test_folder_may_contain_the_written_archive(imported: Importing, tmp_path: Path) -> None:
     write(tmp_path / "faq.csv", "question,answer\nHow do I log in?,Press.\n,an answer alone\n")
     for _ in range(2):
         done = imported("table", tmp_path)
@@ -422,7 +424,7 @@ def test_russian_dates(imported: Importing, tmp_path: Path) -> None:
     )
 
 
-def test_titles_in_html_are_cleaned_where_it_is_declared(imported: Importing, tmp_path: Path) -> None:
+def test_declared_html_titles_are_cleaned(imported: Importing, tmp_path: Path) -> None:
     rows = (
         "question,answer\n<b>Wo</b> ist Tom &amp; Jerry?,<p>Da.</p>\nWhat does <b> do with a < b?,It <b>shouts</b>.\n"
     )
@@ -480,9 +482,9 @@ def test_an_excel_workbook(imported: Importing, tmp_path: Path) -> None:
     assert imported("table", renamed).summary.changes["questions"]["unchanged"] == 2
 
 
-def test_bad_workbooks_are_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
+def test_bad_workbooks_are_one_clear_error(expect_refusal: Refusing, tmp_path: Path) -> None:
     faq = workbook(tmp_path / "faq.xlsx", Eins=[["Frage"], ["Wo?"]], Zwei=[])
     (tmp_path / "cut.xlsx").write_bytes(faq.read_bytes()[:-500])
-    refused(r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$", "table", faq, sheet="Drei")
-    refused(r"faq\.xlsx: is empty", "table", faq, sheet="Zwei")
-    refused(r"cut\.xlsx: is not an Excel workbook, or is damaged", "table", tmp_path / "cut.xlsx")
+    expect_refusal(r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$", "table", faq, sheet="Drei")
+    expect_refusal(r"faq\.xlsx: is empty", "table", faq, sheet="Zwei")
+    expect_refusal(r"cut\.xlsx: is not an Excel workbook, or is damaged", "table", tmp_path / "cut.xlsx")

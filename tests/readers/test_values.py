@@ -68,7 +68,7 @@ def test_xml_in_tokenizer_of_any_size(texts: list[str], size: int) -> None:
     assert [element.attributes["a"] for _, element in elements] == allowed
 
 
-def test_a_row_is_taken_whole_or_rejected_with_its_place() -> None:
+def test_row_is_taken_whole_or_rejected_by_place() -> None:
     def parse(text: str) -> Iterator[Question]:
         yield Question(text, text)
         if text == "bad":

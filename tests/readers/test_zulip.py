@@ -62,7 +62,7 @@ def test_a_message_without_a_date_is_rejected(tmp_path: Path, timestamp: Any) ->
     assert (len(drafts), summary.rejected) == (1, 2)
 
 
-def test_people_of_the_api_say_who_is_a_bot(tmp_path: Path) -> None:
+def test_people_of_the_api_tell_bots(tmp_path: Path) -> None:
     users = {"members": [{"user_id": 2, "is_bot": True}]}
     drafts, summary = read(tmp_path, users, {"messages": MESSAGES})
     assert (drafts, summary.notes["threads that bots alone answered left out"]) == ([], 2)

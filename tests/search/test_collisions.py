@@ -38,7 +38,7 @@ def open_engine(archive: Archive, ranker: str, **settings: str) -> LocalEngine:
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
-def test_a_token_with_the_old_hash_of_a_word_changes_no_search(archive: Archive, ranker: str) -> None:
+def test_token_with_a_words_hash_changes_no_search(archive: Archive, ranker: str) -> None:
     first, other = open_engine(archive, ranker), open_engine(archive, ranker)
     expected = [first.search(query).hits for query in QUERIES]
     assert all(expected)
@@ -48,14 +48,14 @@ def test_a_token_with_the_old_hash_of_a_word_changes_no_search(archive: Archive,
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
-def test_a_token_with_the_old_hash_of_a_word_changes_no_batch(archive: Archive, ranker: str) -> None:
+def test_token_with_a_words_hash_changes_no_batch(archive: Archive, ranker: str) -> None:
     first, other = open_engine(archive, ranker), open_engine(archive, ranker)
     expected = [result.hits for result in first.search_many(QUERIES)]
     together = other.search_many([*QUERIES, *COLLIDING.values()])
     assert [result.hits for result in together[: len(QUERIES)]] == expected
 
 
-def test_a_token_with_the_old_hash_of_a_word_changes_no_vector() -> None:
+def test_token_with_a_words_hash_changes_no_vector() -> None:
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     encoder = rankers.create("static").encoder
     before = [Question(f"c{n}", token) for n, token in enumerate(COLLIDING.values())]

@@ -62,7 +62,7 @@ def test_searcher_is_opened_again_only_after_a_change(desk) -> None:
     assert {hit.id for hit in desk.search("rent a bike where", min_similarity=0)} == {"new", "q1"}
 
 
-def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:
+def test_single_word_finds_titles_with_it(desk, monkeypatch) -> None:
     """However unlike a question of many words it is; a threshold that was asked for stays."""
     monkeypatch.setattr(AbstentionRule, "min_scores", lambda *_: np.array([0.99]))
     for word, titles in {"bikes": ["Where is my bike?", "A stolen bike: what now?"], "now": [], "what": []}.items():
@@ -72,7 +72,7 @@ def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:
     assert desk.search("bike", min_similarity=0.99).hits == []
 
 
-def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:
+def test_unfinished_word_is_explained_as_found(desk) -> None:
     match = desk.search("bicyc sto", 1, prefix=True)[0]
     assert match.question.id == "q0"
     assert {c.word for c in match.explanation.contributions} == {"bicyc → bicycle", "sto"}
@@ -81,7 +81,7 @@ def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:
     assert match.explanation.score == pytest.approx(match.score)
 
 
-def test_function_words_alone_find_nothing_unless_a_limit_is_asked_for(calibrated_riverside) -> None:
+def test_function_words_find_nothing_without_a_limit(calibrated_riverside) -> None:
     with askalike.load(calibrated_riverside, "lm_jelinek_mercer") as desk:
         assert desk.calibration
         for words in ("the", "how do I", "what is", "can I"):

@@ -23,7 +23,7 @@ def test_the_pair_most_like_this_one_comes_first(archive):
     assert local.find_precedents("how long to boil an egg", egg, 1)[0].duplicate.id == "d"
 
 
-def test_a_pair_that_has_nothing_to_do_with_the_query_is_not_cited(archive):
+def test_unrelated_pair_is_not_cited(archive):
     """The hit shares no more than function words with the query: its own duplicate says nothing about it."""
     titles = {"o": "How to do Big O notation", "d": "Analysis of algorithms", "j": "Where is the library in town?"}
     archive.upsert([Question(id, title) for id, title in titles.items()])
@@ -45,7 +45,7 @@ def test_function_words_are_those_of_the_language(archive, language, cited):
     assert [(p.duplicate.id, p.original.id) for p in found] == cited
 
 
-def test_where_nothing_was_called_the_same_there_is_none(archive):
+def test_nothing_similar_has_no_precedent(archive):
     archive.upsert([Question(id, title) for id, title in TITLES.items()])
     local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
     [hit] = local.search("bike insurance", 1)

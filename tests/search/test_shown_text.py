@@ -29,7 +29,7 @@ def test_a_snippet_keeps_code_words_and_links(desk, settings) -> None:
     assert "link" in [c.word for c in hit.explanation.contributions]
 
 
-def test_the_passage_shown_is_of_the_text_that_matched(tmp_path) -> None:
+def test_passage_shown_is_of_the_matching_text(tmp_path) -> None:
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([
             Question("1", "Pump", "It leaks oil on Sunday.", accepted_answer_id="a"),
@@ -44,7 +44,7 @@ def test_the_passage_shown_is_of_the_text_that_matched(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "bm25", "tfidf"])
-def test_how_alike_hits_are_means_the_same_for_every_query(desk, ranker) -> None:
+def test_similarity_means_the_same_for_every_query(desk, ranker) -> None:
     with load(desk, ranker) as engine:
         [same, *_] = engine.search("How do I boil rice?", 1, min_similarity=0)
         [other, *_] = engine.search("How do people elsewhere measure zebras when they sleep?", 1, min_similarity=0)
@@ -93,7 +93,7 @@ def test_a_snippet_is_no_list_of_definitions() -> None:
         assert extract_snippet(text, spans, 60).startswith(r"A word about $\R$")
 
 
-def test_a_snippet_inside_a_long_formula_shows_what_stands_around_it() -> None:
+def test_snippet_in_a_formula_shows_its_surroundings() -> None:
     formula = "$$" + "alpha + " * 100 + "$$"
     for text in (f"What is {formula} equal to?", f"{formula} is what?"):
         place = text.index("alpha") + 400

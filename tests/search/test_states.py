@@ -63,11 +63,11 @@ def test_too_few_hits_are_looked_for_deeper(desk) -> None:
     assert len(found(desk, "my secret word", k=2)) == 2
 
 
-def test_the_question_that_is_asked_about_is_not_shown_for_its_duplicates(desk) -> None:
+def test_asked_question_is_not_shown_for_its_duplicates(desk) -> None:
     assert "o" not in [hit.id for hit in desk.find_similar(QUESTIONS[0], 9)]
 
 
-def test_a_duplicate_of_an_absent_question_stays_and_says_so(desk) -> None:
+def test_duplicate_of_an_absent_question_stays(desk) -> None:
     hit = desk.search("manual of the safe", 1, min_similarity=0)[0]
     assert (hit.id, hit.duplicate_of, hit.states) == ("a", "elsewhere", ("closed", "duplicate"))
 
@@ -183,7 +183,7 @@ def shut(tmp_path):
         yield archive
 
 
-def test_an_answered_question_stands_before_closed_and_unanswered_ones_nearly_as_similar(shut) -> None:
+def test_answered_question_precedes_similar_closed_ones(shut) -> None:
     engine, by_score = LocalEngine(shut, create("bm25")), LocalEngine(shut, create("bm25"), answered_first=0)
     assert found(engine, "reset password") == ["good", "shut", "open", "old"]
     assert found(by_score, "reset password") == ["shut", "open", "good", "old"]
@@ -204,6 +204,6 @@ def test_a_question_whose_title_is_typed_stays_first(shut) -> None:
     assert found(engine, "reset password, QUICKLY!")[:2] == ["shut", "good"]
 
 
-def test_an_answered_original_stands_for_its_closed_duplicate_before_others(shut) -> None:
+def test_answered_original_replaces_its_closed_duplicate(shut) -> None:
     shut.upsert([Link("shut", "good")])
     assert found(LocalEngine(shut, create("bm25")), "reset password") == ["good", "open", "old"]

@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from serving import Service
@@ -25,10 +24,16 @@ def send_feedback(service: Service, **fields: Any) -> int:
 
 
 def test_answers_with_the_nearest_stored_answer(service: Service) -> None:
-    answered = service.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
+    answered = service.send("POST", f"{V1}/answer", {"title": "I have lost my library card", "k": 2}).json
     assert answered["question"]["id"] == "r013"
     assert answered["question"]["confidence"] == "uncalibrated"
     assert answered["answer"]["question_id"] == "r013"
+    assert answered["generated"] is False
+    first, _ = answered["sources"]
+    assert (first["question_id"], first["url"], first["text"]) == (
+        "r013", "https://desk.example/q/r013", answered["text"],
+    )  # fmt: skip
+    assert set(first) == {"id", "text", "question_id", "title", "author", "license", "url", "score", "probability"}
     nothing = service.send("POST", f"{V1}/answer", {"title": "xyzzy"}).json
     assert (nothing["answer"], nothing["question"], nothing["abstained"]) == (None, None, True)
     assert service.send("POST", f"{V1}/answer", {"title": ""}).status == 422
@@ -58,7 +63,7 @@ def test_feedback_finds_the_title_of_a_message(serve, archive) -> None:
     assert titles == {"Where may I park my boat?", "Where is my boat, please"}
 
 
-def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> None:
+def test_gaps_are_asked_in_vain_and_purged(serve, archive) -> None:
     served = serve(archive)
     for _ in range(2):
         served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"})
@@ -73,7 +78,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     assert served.get(f"{V1}/gaps").json["gaps"] == []
 
 
-def test_a_rejected_draft_leaves_all_files_while_it_is_served(serve, archive) -> None:
+def test_rejected_draft_leaves_all_files_while_served(serve, archive) -> None:
     served = serve(archive, options=("--workers", "2", "--set", "take_questions=true"))
     with Archive.open(archive) as opened:
         put_asked(opened, "Where do I moor my SECRETBOAT?", "I am Ann.")
@@ -82,26 +87,6 @@ def test_a_rejected_draft_leaves_all_files_while_it_is_served(serve, archive) ->
     served.get(f"{V1}/similar?title=library+card")
     assert askalike("drafts", archive, "--reject", "1").returncode == 0
     assert not any(b"SECRETBOAT" in file.read_bytes() for file in files)
-
-
-def test_search_off_topic_becomes_a_gap(serve, archive) -> None:
-    """Without a calibration: where nothing is similar, nothing is said, and moderators see it."""
-    served = serve(archive)
-    off_topic = "How do I freeze a lasagne?"
-    assert served.get(f"{V1}/similar?title={quote(off_topic)}").json["results"] == []
-    reply = served.send("POST", f"{V1}/answer", {"title": off_topic}).json
-    assert (reply["answer"], reply["question"], reply["abstained"]) == (None, None, True)
-    answered = served.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
-    assert (answered["question"]["id"], answered["abstained"]) == ("r013", False)
-    [gap] = served.get(f"{V1}/gaps").json["gaps"]
-    assert (gap["title"], gap["reasons"]) == (off_topic, {"nothing": 1})
-
-
-def test_gaps_by_probability_uncalibrated(service: Service) -> None:
-    for method, path in (("GET", "gaps"), ("POST", "gaps/x/ignore"), ("POST", "gaps/x/restore")):
-        refused = service.send(method, f"{V1}/{path}?min_probability=0.5")
-        assert (refused.status, "riverside: " in refused.json["detail"]) == (422, True), refused.json
-        assert "not calibrated, so there are no probabilities; run: askalike calibrate" in refused.json["detail"]
 
 
 def test_metrics_are_summed_over_workers(serve, archive) -> None:
@@ -123,24 +108,14 @@ def test_metrics_are_summed_over_workers(serve, archive) -> None:
     assert 'askalike_model{archive="riverside",model="lm_jelinek_mercer"} 1.0' in text
 
 
-def test_stored_answers_have_their_origin(service: Service) -> None:
-    answered = service.send("POST", f"{V1}/answer", {"title": "I have lost my library card", "k": 2}).json
-    assert answered["generated"] is False
-    assert len(answered["sources"]) == 2
-    first = answered["sources"][0]
-    assert (first["question_id"], first["url"]) == ("r013", "https://desk.example/q/r013")
-    assert answered["text"] == first["text"]
-    assert set(first) == {"id", "text", "question_id", "title", "author", "license", "url", "score", "probability"}
-
-
 @pytest.mark.parametrize("mode", ["auto", "generate", "grounded", "guess"])
-def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: str) -> None:
+def test_impossible_mode_is_refused(service: Service, mode: str) -> None:
     refused = service.send("POST", f"{V1}/answer", {"title": "card", "mode": mode})
     assert refused.status == (422 if mode == "guess" else 409)
     assert "mode" in refused.json["detail"]
 
 
-def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_search(serve, archive: Path) -> None:
+def test_slow_grounded_answers_hold_up_no_search(serve, archive: Path) -> None:
     with Archive.open(archive) as opened:
         sentence = opened.view().get_answers(["r013_1"])["r013_1"].body.split(". ")[0].rstrip(".")
     waiting = threading.Event()

@@ -111,7 +111,7 @@ def is_allowed(caller: str, needed: str) -> bool:
     return caller in keys.SCOPES and keys.SCOPES.index(caller) >= LEVELS[needed]
 
 
-def test_every_route_of_the_api_is_in_the_table(closed) -> None:
+def test_every_route_is_in_the_table(closed) -> None:
     service, callers = closed
     paths = service.send("GET", "/openapi.json", headers=callers["moderate"]).json["paths"]
     described = {

@@ -27,7 +27,7 @@ def write_all(path, records, **settings):
     return outcomes, statements.count("COMMIT")
 
 
-def test_writes_at_the_same_time_are_one_commit_and_each_gets_its_own_answer(tmp_path):
+def test_concurrent_writes_are_one_commit_with_own_answers(tmp_path):
     records = [Question("a", "One?"), Answer("x", "nowhere", "No."), Question("b", "Two?"), Question("a", "Three?")]
     (first, bad, second, last), commits = write_all(tmp_path / "archive", records)
     assert ([first.created, second.created, last.created], commits) == ([1, 1, 0], 1)
@@ -41,9 +41,7 @@ def test_more_writes_than_may_wait_are_turned_away(tmp_path):
     assert [type(outcome) is OverloadedError for outcome in outcomes] == [False] * 3 + [True] * 2
 
 
-def test_a_write_soon_after_another_one_waits_while_people_search_and_is_dropped_if_nobody_waits_for_it(
-    tmp_path, monkeypatch
-):
+def test_second_write_waits_for_searches_or_is_dropped(tmp_path, monkeypatch):
     monkeypatch.setattr(queues, "WRITE_WINDOW_S", 3_600)
     patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
     searching = [True, False, True]

@@ -17,7 +17,7 @@ def thread(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"source": "chat", "id": "7/102", "messages": list(messages), **fields}
 
 
-def test_a_thread_is_the_draft_of_an_import_and_updates_it(service: Service) -> None:
+def test_thread_is_a_draft_and_updates_it(service: Service) -> None:
     url = "https://chat.example/7/102"
     assert service.send("POST", DRAFTS, thread(ASKED, ANSWERED, url=url)).json == {"effect": "added", "reason": None}
     assert service.send("POST", DRAFTS, thread(ASKED, ANSWERED, url=url)).json["effect"] == "unchanged"
@@ -51,7 +51,7 @@ def test_a_title_is_the_question(service: Service) -> None:
     assert (draft.title, draft.body) == ("I have lost my card", "Since yesterday.")
 
 
-def test_nothing_is_kept_by_a_service_that_keeps_nothing(serve, archive) -> None:
+def test_keeping_nothing_is_honoured(serve, archive) -> None:
     served = serve(archive, options=("--set", "keep_days=0"))
     assert served.send("POST", DRAFTS, thread(ASKED, ANSWERED)).json["effect"] == "left_out"
     with Archive.open(archive) as opened:

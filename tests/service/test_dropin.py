@@ -37,12 +37,12 @@ def test_discourse_is_answered_in_its_own_shape(service: Service, path: str) -> 
     assert [each["id"] for each in response["similar_topics"]] == [each["id"] for each in response["topics"]]
 
 
-def test_discourse_gets_no_topics_for_unknown_words_and_an_error_without_a_title(service: Service) -> None:
+def test_discourse_gets_no_topics_for_unknown_words(service: Service) -> None:
     assert service.get(f"{V1}/topics/similar_to?title=xyzzy").json["similar_topics"] == []
     assert service.get(f"{V1}/topics/similar_to").status == 422
 
 
-def test_a_discourse_topic_has_its_number_its_slug_and_no_markup_in_its_title(service: Service) -> None:
+def test_discourse_topic_has_number_slug_and_plain_title(service: Service) -> None:
     url = "https://forum.example/t/how-to-fly/417"
     text = {"title": "How to <b>fly</b> a zeppelin", "url": url}
     service.send("PUT", f"{V1}/questions/417", text)
@@ -57,7 +57,7 @@ def test_a_discourse_topic_has_its_number_its_slug_and_no_markup_in_its_title(se
 SIMILAR = f"{V1}/answer/api/v1/question/similar"
 
 
-def test_the_ask_page_of_apache_answer_is_answered_in_its_own_shape(service: Service) -> None:
+def test_apache_answers_page_is_answered_in_its_shape(service: Service) -> None:
     site = "https://answers.example/questions"
     questions = {
         "10010000000000022": {
@@ -93,7 +93,7 @@ def test_the_ask_page_of_apache_answer_is_answered_in_its_own_shape(service: Ser
         service.send("DELETE", f"{V1}/questions/{id}")
 
 
-def test_the_ask_page_gets_the_fields_that_a_running_answer_gives(service: Service, shared_data: Path) -> None:
+def test_apache_answers_page_gets_its_fields(service: Service, shared_data: Path) -> None:
     """Recorded from a running Apache Answer (source of July 2026)."""
     recorded = shared_data / "apache-answer" / "similar.json"
     if not recorded.exists():
@@ -103,7 +103,7 @@ def test_the_ask_page_gets_the_fields_that_a_running_answer_gives(service: Servi
     assert (ours.keys(), fields[0]) == (theirs.keys(), fields[1])
 
 
-def test_the_ask_page_gets_ten_at_most_and_none_for_an_empty_title(service: Service) -> None:
+def test_apache_answers_page_gets_ten_at_most(service: Service) -> None:
     assert len(service.get(f"{SIMILAR}?title=can+I+borrow+a+book").json["data"]) == 10
     for query in ("", "?title=", "?title=xyzzy"):
         assert service.get(SIMILAR + query).json["data"] == []
@@ -140,7 +140,7 @@ def search(service: Service, text: str, k: int = 10) -> Any:
     return post(service, f"{COLLECTION}/query", body)
 
 
-def test_the_plug_in_of_apache_answer_finds_its_documents_until_it_deletes_them(service: Service) -> None:
+def test_apache_answers_plugin_finds_documents_until_deleted(service: Service) -> None:
     assert service.get(COLLECTION).json["id"] == "answer_vector_embeddings"
     body = {"name": "answer_vector_embeddings", "metadata": {"hnsw:space": "cosine"}}
     assert post(service, f"{PLUGIN}/api/v1/collections", body)["id"] == "answer_vector_embeddings"

@@ -35,7 +35,7 @@ def client(client_of: Callable[..., "openai.OpenAI"], service: Service) -> "open
     return client_of(service)
 
 
-def test_the_client_gets_the_encoders_vectors_in_both_formats(client: "openai.OpenAI") -> None:
+def test_client_gets_vectors_in_both_formats(client: "openai.OpenAI") -> None:
     expected = encode_texts(TEXTS)
     for encoding_format in ("float", "base64"):
         response = client.embeddings.create(model="static", input=TEXTS, encoding_format=encoding_format)
@@ -47,12 +47,7 @@ def test_the_client_gets_the_encoders_vectors_in_both_formats(client: "openai.Op
         assert (response.object, response.model, response.usage.prompt_tokens) == ("list", "static", 13)
 
 
-def test_the_client_decodes_what_it_asks_for_by_itself(client: "openai.OpenAI") -> None:
-    [vector] = client.embeddings.create(model="static", input=TEXTS[0]).data
-    np.testing.assert_allclose(np.array(vector.embedding), encode_texts(TEXTS[:1])[0], atol=1e-6)
-
-
-def test_fewer_dimensions_are_the_first_ones_of_length_1(client: "openai.OpenAI") -> None:
+def test_fewer_dimensions_are_the_first_of_length_1(client: "openai.OpenAI") -> None:
     [vector] = client.embeddings.create(model="static", input=TEXTS[0], dimensions=64).data
     whole = encode_texts(TEXTS[:1])[0][:64]
     np.testing.assert_allclose(np.array(vector.embedding), whole / np.linalg.norm(whole), atol=1e-6)

@@ -52,7 +52,7 @@ def test_a_frozen_process_is_told_and_replaced(serve, archive: Path, number: int
     wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))
 
 
-def test_a_service_that_was_stopped_as_a_whole_goes_on(serve, archive: Path) -> None:
+def test_stopped_service_goes_on_as_a_whole(serve, archive: Path) -> None:
     service = serve(archive, options=(*OPTIONS, "--set", "stalled_s=2"))
     children = list_children(service)
     os.killpg(service.process.pid, signal.SIGSTOP)

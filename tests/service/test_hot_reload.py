@@ -77,7 +77,7 @@ def test_rankers_are_deployed_and_withdrawn_without_an_error(serve, archive) -> 
     assert model(served) == LEXICAL
 
 
-def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(service: Service) -> None:
+def test_service_started_with_a_ranker_stays_with_it(service: Service) -> None:
     deploy(service.archive_path, "bm25")
     lines = wait_for(lambda: [line for line in service.lines if "was activated" in line])
     assert f"keeps {LEXICAL}, as --ranker says" in lines[0]

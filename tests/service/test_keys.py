@@ -47,28 +47,23 @@ def test_other_hosts_need_a_key(serve, archive) -> None:
 
 
 @pytest.mark.parametrize("path", ["similar", "answer", "feedback", "questions:batch", "embeddings"])
-def test_a_caller_is_identified_before_the_body_is_read(closed: Service, path: str) -> None:
+def test_caller_is_identified_before_the_body(closed: Service, path: str) -> None:
     json = {"content-type": "application/json"}
     for body in (b"{", b"{}", b'{"x": 1}', b" " * 300_000):
         assert closed.send("POST", f"/v1/riverside/{path}", body, json).status == 401
 
 
 def test_scopes(closed: Service, guarded: Path) -> None:
-    reader, writer, moderator, operator = (key_header(guarded, scope) for scope in keys.SCOPES)
+    """All routes are in test_authorization.py."""
     bare = closed.get(SIMILAR)
     assert (bare.status, bare.headers["www-authenticate"]) == (401, "Bearer")
     assert closed.get("/healthz").status == 200
-    for header in (reader, writer, moderator, operator):
-        assert closed.send("GET", SIMILAR, headers=header).status == 200
-    refused = closed.send("PUT", QUESTION, {"title": "x"}, reader)
+    refused = closed.send("PUT", QUESTION, {"title": "x"}, key_header(guarded, "read"))
     assert (refused.status, refused.json["detail"]) == (403, "this key has the scope read; this request needs write")
-    for changing, deleting in ((writer, moderator), (operator, operator)):
-        assert closed.send("PUT", QUESTION, {"title": "x"}, changing).status == 201
-        assert closed.send("DELETE", QUESTION, headers=deleting).status == 204
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_probes_tell_of_the_archives_only_to_those_with_a_key(closed: Service, guarded: Path, path: str) -> None:
+def test_probes_tell_of_archives_only_with_a_key(closed: Service, guarded: Path, path: str) -> None:
     known = closed.send("GET", path, headers=key_header(guarded, "read"))
     assert known.json["archives"] == ["riverside", "other"]
     for headers in ({}, {"authorization": "Bearer ask_x"}):
@@ -85,15 +80,6 @@ def test_a_revoked_key_allows_nothing(closed: Service, guarded: Path) -> None:
     assert askalike("keys", "revoke", guarded, id).returncode == 2
 
 
-@pytest.mark.parametrize("shown", ["", "x", "ask_", "ask_0123456789ab_" + "x" * 43, "ask_%s_" + "x" * 43, "é" * 60])
-def test_texts_that_are_not_keys(closed: Service, guarded: Path, shown: str) -> None:
-    id = key_header(guarded, "read")["authorization"].split("_")[1]
-    answer = closed.send(
-        "GET", SIMILAR, headers={"authorization": f"Bearer {shown.replace('%s', id)}".encode("latin-1")}
-    )
-    assert answer.status == 401
-
-
 def test_a_decision_has_the_key_of_its_moderator(closed: Service, guarded: Path) -> None:
     moderator = key_header(guarded, "moderate")
     with Archive.open(guarded) as archive:
@@ -104,7 +90,7 @@ def test_a_decision_has_the_key_of_its_moderator(closed: Service, guarded: Path)
     assert (decided["duplicate_id"], decided["decided_by"]) == ("r001", moderator["authorization"].split("_")[1])
 
 
-def test_where_no_key_is_needed_a_text_that_is_none_does_no_harm(service: Service) -> None:
+def test_invalid_key_is_harmless_where_none_is_needed(service: Service) -> None:
     statuses = [service.get(SIMILAR, authorization=f"Bearer {text}").status for text in ("none", "ask_x")]
     assert statuses == [200, 401]
 
@@ -120,14 +106,14 @@ def test_keys_are_created_listed_and_stored_hashed(archive: Path) -> None:
     assert askalike("keys", "create", archive, "--scope", "root").returncode == 2
 
 
-def test_the_log_names_a_key_and_never_shows_it(closed: Service, guarded: Path) -> None:
+def test_log_names_a_key_without_showing_it(closed: Service, guarded: Path) -> None:
     reader = key_header(guarded, "read")
     closed.send("GET", SIMILAR, headers=reader)
     wait_for(lambda: reader["authorization"].split("_")[1] in {line.get("key") for line in closed.log()})
     assert reader["authorization"].split("_", 2)[2] not in "".join(closed.lines)
 
 
-def test_a_key_sent_in_the_wrong_place_is_not_logged(closed: Service, guarded: Path) -> None:
+def test_misplaced_key_is_not_logged(closed: Service, guarded: Path) -> None:
     key = key_header(guarded, "read")["authorization"].removeprefix("Bearer ")
     answer = closed.send("GET", f"/v1/{key}/similar?key={key}", headers={"x-request-id": key})
     wait_for(lambda: [x for x in closed.log() if x.get("request_id") == answer.headers["x-request-id"]])

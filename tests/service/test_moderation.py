@@ -36,7 +36,7 @@ def list_duplicates(served: Service, **query: object) -> list[tuple[str, str]]:
     return [(d["duplicate_id"], d["original_id"]) for d in duplicates]
 
 
-def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serve, archive) -> None:
+def test_service_finds_likely_duplicates_by_itself(serve, archive) -> None:
     repeat_questions(archive)
     served = serve(archive, options=EAGER)
     wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
@@ -46,7 +46,7 @@ def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serv
     wait_for(lambda: any("new" in pair for pair in list_duplicates(served, limit=100)))
 
 
-def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(serve, copy, calibrated_riverside) -> None:
+def test_duplicates_have_probabilities_where_calibrated(serve, copy, calibrated_riverside) -> None:
     archive = copy(calibrated_riverside)
     repeat_questions(archive)
     served = serve(archive, options=EAGER)
@@ -57,7 +57,7 @@ def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(ser
 
 
 @pytest.mark.long
-def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archive) -> None:
+def test_new_questions_appear_while_duplicates_are_sought(serve, archive) -> None:
     with Archive.open(archive) as opened:
         texts = [q for _, q in opened.view().questions()]
         opened.upsert(Question(f"{n}-{q.id}", f"{q.title} {n}", q.body) for n in range(10) for q in texts)
@@ -103,7 +103,7 @@ def test_decisions_over_http(served: Service) -> None:
     assert served.get(f"{V1}/duplicates?after=999").status == 404
 
 
-def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) -> None:
+def test_ignored_gap_stays_so_until_restored(served: Service) -> None:
     for title in ("Where do zeppelins moor?", "zeppelins mooring", "Xyzzy?"):
         feedback = {"title": title, "shown_ids": [], "verdict": "none_of_these"}
         assert served.send("POST", f"{V1}/feedback", feedback).status == 204

@@ -85,7 +85,7 @@ def test_a_process_that_dies_is_restarted(serve, archive: Path) -> None:
     wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))
 
 
-def test_readiness_and_metrics_say_how_far_the_index_is(service: Service) -> None:
+def test_readiness_and_metrics_say_index_progress(service: Service) -> None:
     with open(next(service.archive_path.glob("index/*/lock")), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as another process that indexes
         service.send("PUT", f"{V1}/questions/late", {"title": "Ostrich?"})
@@ -97,7 +97,7 @@ def test_readiness_and_metrics_say_how_far_the_index_is(service: Service) -> Non
     wait_for(lambda: service.poll("/readyz").get("index", {}).get("riverside") == {"behind": 0, "lag_s": 0.0})
 
 
-def test_any_number_of_probes_take_one_place_among_the_requests_that_wait(serve, archive: Path) -> None:
+def test_probes_take_one_waiting_place_altogether(serve, archive: Path) -> None:
     service = serve(archive, options=("--set", "max_waiting=1"))
     with ThreadPoolExecutor(8) as threads:
         statuses = list(threads.map(lambda _: service.get("/readyz").status, range(100)))
@@ -109,7 +109,7 @@ def list_children(service: Service) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
-def test_it_answers_while_another_process_writes_and_counts_afterwards(service: Service) -> None:
+def test_it_answers_while_another_process_writes(service: Service) -> None:
     archive = service.archive_path
     with closing(sqlite3.connect(archive / "archive.sqlite", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -149,7 +149,7 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     wait_for(lambda: len(service.poll(f"{V1}/similar?title=ostrich").get("results", [])) == 2)
 
 
-def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuilt(service: Service) -> None:
+def test_searches_keep_a_vanished_indexs_last_state(service: Service) -> None:
     archive = service.archive_path
     expected = service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"]
     assert expected
@@ -160,7 +160,7 @@ def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuil
     assert service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"] == expected
 
 
-def test_a_service_whose_archive_was_moved_is_not_ready(service: Service) -> None:
+def test_moved_archive_makes_it_unready(service: Service) -> None:
     archive = service.archive_path
     archive.rename(archive.with_name("moved"))
     wait_for(lambda: service.get("/readyz").status == 503)
@@ -168,9 +168,7 @@ def test_a_service_whose_archive_was_moved_is_not_ready(service: Service) -> Non
     wait_for(service.is_ready)
 
 
-def test_the_shared_folder_of_a_killed_service_is_removed_by_the_next(
-    archive: Path, serve: Callable[..., Service]
-) -> None:
+def test_shared_folder_of_a_killed_service_is_removed(archive: Path, serve: Callable[..., Service]) -> None:
     serve(archive).kill()
     [left] = archive.parent.glob("askalike-serve-*")
     os.utime(left, (0, 0))
@@ -183,7 +181,7 @@ def test_the_shared_folder_of_a_killed_service_is_removed_by_the_next(
     assert running.is_ready()
 
 
-def test_an_archive_that_is_damaged_does_not_stop_another(archive: Path, serve: Callable[..., Service]) -> None:
+def test_damaged_archive_does_not_stop_another(archive: Path, serve: Callable[..., Service]) -> None:
     other = Path(shutil.copytree(archive, archive.with_name("other")))
     file = other / "archive.sqlite"
     file.write_bytes(file.read_bytes()[:8192] + b"\xff" * 4096 + file.read_bytes()[12288:])
@@ -197,7 +195,7 @@ def test_an_archive_that_is_damaged_does_not_stop_another(archive: Path, serve: 
     assert any("other" in message and "damaged" in message for message in messages)
 
 
-def test_a_damaged_index_is_rebuilt_before_the_service_is_ready(archive: Path, serve: Callable[..., Service]) -> None:
+def test_damaged_index_is_rebuilt_before_ready(archive: Path, serve: Callable[..., Service]) -> None:
     first = serve(archive)
     expected = first.get(f"{V1}/similar?title=library+card").json["results"]
     first.end()

@@ -36,7 +36,7 @@ def search(served: Service, key: str, origin: str | None = None, path: str = f"{
     return served.send("GET", path, headers=headers)
 
 
-def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
+def test_published_key_works_from_its_site_alone(closed) -> None:
     served, everything, public = closed
     response = search(served, public, SITE)
     assert (response.status, response.headers[ALLOWED]) == (200, SITE)
@@ -44,7 +44,7 @@ def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
     assert search(served, everything).status == 200
 
 
-def test_a_page_of_another_site_changes_nothing_without_a_key(keyless: Service) -> None:
+def test_foreign_page_changes_nothing_without_a_key(keyless: Service) -> None:
     question, path = {"title": "Who is it?"}, "/v1/riverside/questions/x"
     for origin in ("https://also.example", OTHER):
         assert keyless.send("POST", SIMILAR, {"title": "card"}, {"origin": origin}).status == 200
@@ -55,7 +55,7 @@ def test_a_page_of_another_site_changes_nothing_without_a_key(keyless: Service) 
     assert [keyless.send("PUT", path, question, headers).status for headers in ({"origin": own}, {})] == [201, 200]
 
 
-def test_a_page_of_another_site_counts_nothing_without_a_key(keyless: Service) -> None:
+def test_foreign_page_counts_nothing_without_a_key(keyless: Service) -> None:
     counted = []
     for headers in ({"origin": OTHER}, {"sec-fetch-site": "cross-site"}, {"origin": "https://also.example"}, {}):
         found = keyless.send("GET", f"{SIMILAR}?title=library+card&count_shown=true", headers=headers)
@@ -65,7 +65,7 @@ def test_a_page_of_another_site_counts_nothing_without_a_key(keyless: Service) -
     assert counted == [0, 0, 1, 2]
 
 
-def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) -> None:
+def test_published_key_is_for_search_and_feedback(closed) -> None:
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}
     assert served.send("POST", SIMILAR, {"title": "card"}, headers).status == 200
@@ -107,7 +107,7 @@ def test_a_revoked_key_allows_nothing_any_more(closed, tmp_path) -> None:
         assert not keys.has_key_for_origin(archive, SITE)
 
 
-def test_a_key_for_a_site_does_not_open_another_archive_to_it(serve, archive, tmp_path) -> None:
+def test_site_key_opens_no_other_archive(serve, archive, tmp_path) -> None:
     create_key(archive, origin=SITE)
     other = Path(shutil.copytree(archive, tmp_path / "other"))
     with Archive.open(other) as opened:
@@ -123,7 +123,7 @@ def test_no_other_site_is_allowed_by_default(service: Service) -> None:
     assert ALLOWED not in service.get(f"{SIMILAR}?title=card", origin=OTHER).headers
 
 
-def test_wrong_origins_and_keys_that_must_not_be_published(archive) -> None:
+def test_wrong_origins_and_unpublishable_keys(archive) -> None:
     with Archive.open(archive) as opened:
         for wrong in ("forum.example", "https://forum.example/", "https://Forum.example", "*", "null", ""):
             with pytest.raises(SettingsError, match="is not an origin"):

@@ -40,7 +40,7 @@ def test_addresses_that_do_not_exist(service: Service, method: str, path: str, s
     assert detail in answer.json["detail"]
 
 
-def test_a_method_that_an_address_does_not_have_is_answered_with_those_it_has(service: Service) -> None:
+def test_unknown_method_is_answered_with_known_ones(service: Service) -> None:
     assert service.send("DELETE", SIMILAR).headers["allow"] == "GET, POST"
 
 
@@ -87,7 +87,7 @@ def test_the_log_has_no_text_by_default(service: Service) -> None:
     assert "secretword" not in "".join(service.lines)
 
 
-def test_requests_over_the_limit_are_turned_away_and_texts_are_logged_where_wanted(serve, archive) -> None:
+def test_excess_requests_are_refused_and_texts_logged(serve, archive) -> None:
     narrow = serve(archive, options=("--set", "max_waiting=1", "--set", "log_texts=true"))
     narrow.get(f"{SIMILAR}?title=secretword")
     wait_for(lambda: [x for x in narrow.log() if "secretword" in x.get("query", "")])
@@ -143,7 +143,7 @@ def test_a_missing_extra_is_named_in_one_line(archive: Path, monkeypatch: pytest
     assert "pip install 'askalike[service]'" in done.stderr
 
 
-def test_a_calibration_that_is_not_used_is_in_the_log(serve, copy, calibrated_riverside: Path) -> None:
+def test_unused_calibration_is_in_the_log(serve, copy, calibrated_riverside: Path) -> None:
     earlier = copy(calibrated_riverside)
     told = serve(earlier, options=("--set", "fields=title"))
     [line] = [line for line in told.log() if "calibration" in line["message"]]

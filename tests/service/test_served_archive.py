@@ -24,7 +24,7 @@ def train(folder: Path, seed: int) -> None:
     os.utime(folder / "model.toml", (seed, seed))
 
 
-def test_a_retrained_model_takes_the_place_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retrained_model_replaces_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("safetensors")
     opened: list[weakref.ref[Encoder]] = []
 

@@ -19,7 +19,7 @@ def test_finds_the_same_as_the_library(service: Service, example) -> None:
     assert not answer.json["abstained"]
 
 
-def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
+def test_result_says_certainty_and_reason(service: Service) -> None:
     result = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1&explain=true").json["results"][0]
     assert result["title"] == "The bike I hired was stolen. What do I have to do?"
     assert result["url"] == "https://desk.example/q/r001"
@@ -42,7 +42,7 @@ def test_a_prefix_and_a_date_restrict_the_results(service: Service) -> None:
     assert [r["id"] for r in results] == ["r098"]
 
 
-def test_what_is_left_out_and_what_became_of_hits(service: Service) -> None:
+def test_excluded_questions_and_hits_fates(service: Service) -> None:
     every = service.get(f"{SIMILAR}?title=library+card&k=20").json["results"]
     answered = service.get(f"{SIMILAR}?title=library+card&k=20&without=unanswered&without=closed").json["results"]
     assert [r["id"] for r in answered] == [r["id"] for r in every if "answered" in r["states"]] != []
@@ -114,7 +114,7 @@ def test_several_archives_side_by_side(serve, archive, tmp_path) -> None:
     assert both.end() == 0
 
 
-def test_find_title_takes_the_first_question_of_a_message(service: Service) -> None:
+def test_find_title_takes_the_first_question(service: Service) -> None:
     message = "Hello all! I have lost my library card. What should I do?"
     found = service.send("POST", SIMILAR, {"body": message, "find_title": True}).json["results"]
     assert found == service.send("POST", SIMILAR, {"title": "What should I do?", "body": message}).json["results"] != []

@@ -17,7 +17,7 @@ from preloaded import CONTEXT, PreloadedProcess, start_template
 from waiting import PATIENCE_S, wait_for
 
 
-def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
+def test_supervisor_notes_signals_at_every_line() -> None:
     assert exit_code_of(_interrupt_wait) == 0
 
 
@@ -25,7 +25,7 @@ def test_a_process_that_has_just_been_started_ends() -> None:
     assert exit_code_of(_terminate_at_once) == 0
 
 
-def test_a_signal_to_all_processes_while_they_start_is_no_error(archive: Path) -> None:
+def test_early_signal_to_all_is_no_error(archive: Path) -> None:
     process = PreloadedProcess(["serve", str(archive), *RANKER, "--port", "0"], os.environ)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for(lambda: len(children.read_text().split()) == 2)
@@ -35,14 +35,14 @@ def test_a_signal_to_all_processes_while_they_start_is_no_error(archive: Path) -
         assert "cannot start" not in lines.read()
 
 
-def test_a_terminal_that_is_closed_ends_the_service_in_order(serve, archive: Path) -> None:
+def test_closed_terminal_ends_the_service_in_order(serve, archive: Path) -> None:
     service = serve(archive)
     os.killpg(service.process.pid, signal.SIGHUP)
     assert service.process.wait(PATIENCE_S) == 0
     assert list(archive.parent.glob("askalike-*")) == []
 
 
-def test_a_supervisor_leaves_a_signal_ignored_that_is_ignored() -> None:
+def test_supervisor_leaves_ignored_signals_ignored() -> None:
     assert exit_code_of(_ignore_hangup) == 0
 
 

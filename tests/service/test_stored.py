@@ -28,7 +28,7 @@ def stored_feedback(archive: Path) -> Iterator[tuple[str, str]]:
         yield from cursor.execute("SELECT body, shown_ids FROM feedback ORDER BY created_at").fetchall()
 
 
-def test_a_caller_who_may_only_read_stores_at_a_rate_of_its_own(serve, archive: Path) -> None:
+def test_reading_caller_stores_at_its_own_rate(serve, archive: Path) -> None:
     reader, published, writer = (create_key(archive, *key) for key in (("read",), ("read", SITE), ("write",)))
     service = serve(archive, options=SLOW)
     for key in (reader, published):
@@ -41,7 +41,7 @@ def test_a_caller_who_may_only_read_stores_at_a_rate_of_its_own(serve, archive: 
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "x-real-ip", "forwarded"])
-def test_an_address_that_a_caller_makes_up_gives_no_further_rate(serve, archive: Path, header: str) -> None:
+def test_made_up_address_gives_no_further_rate(serve, archive: Path, header: str) -> None:
     key = create_key(archive, "read", SITE)
     service = serve(archive, options=(*SLOW, "--set", "requests_per_s=0.001", "--set", "burst=30"))
     statuses = []
@@ -52,7 +52,7 @@ def test_an_address_that_a_caller_makes_up_gives_no_further_rate(serve, archive:
     assert statuses == [200] * 30 + [429] * 10
 
 
-def test_feedback_keeps_the_beginning_of_a_text_and_of_what_was_shown(serve, archive: Path) -> None:
+def test_feedback_keeps_the_beginning_of_texts(serve, archive: Path) -> None:
     service = serve(archive)
     ids = [f"r{n:03}" for n in range(1, 101)]
     assert give_feedback(service, body="b" * 100_000, shown_ids=ids, verdict="accept", chosen_id="r100").status == 204
@@ -76,7 +76,7 @@ def test_as_much_is_stored_as_the_settings_say(serve, archive: Path) -> None:
         assert measure_stored(opened)[0] == 3
 
 
-def test_as_many_bytes_are_stored_as_the_settings_say(serve, archive: Path) -> None:
+def test_stored_bytes_are_as_the_settings_say(serve, archive: Path) -> None:
     with Archive.open(archive) as opened:
         for n in range(10):
             insert_feedback(opened, LoggedQuery(f"title {n}", "é" * 500, [], "lm"), "none_of_these", None)

@@ -13,6 +13,7 @@ from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
 from chromium import assert_accessible, watched_pages
+from database import run_sql
 from http_servers import LocalServer, QuietHandler
 from waiting import wait_for
 
@@ -118,7 +119,7 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     listed.wait_for(state="hidden")
 
 
-def test_its_labels_are_in_the_language_of_the_page(browser, site, closed) -> None:
+def test_its_labels_speak_the_pages_language(browser, site, closed) -> None:
     served, key = closed
     site.page = PAGE.format(dir="ltr", home=served.url.geturl(), key=key).replace('lang="en"', 'lang="de-AT"')
     page = browser.new_page()
@@ -129,7 +130,7 @@ def test_its_labels_are_in_the_language_of_the_page(browser, site, closed) -> No
 
 
 @pytest.mark.parametrize("position", ["static", "relative"])
-def test_the_list_is_below_a_field_in_its_label(browser, site, closed, position: str) -> None:
+def test_list_is_below_a_field_in_its_label(browser, site, closed, position: str) -> None:
     served, key = closed
     rules = f"label {{ position: {position}; display: block; margin: 3em }}"
     style = f"const s = new CSSStyleSheet(); s.replaceSync('{rules}'); document.adoptedStyleSheets.push(s)"
@@ -145,7 +146,7 @@ def test_the_list_is_below_a_field_in_its_label(browser, site, closed, position:
 
 
 @pytest.mark.parametrize("wrong", ["input", "body"])
-def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, closed, wrong) -> None:
+def test_selector_without_match_is_told_on_console(browser, site, closed, wrong) -> None:
     served, key = closed
     fields = {"input": "#title", "body": "#text"} | {wrong: "#nowhere"}
     page_text = PAGE.format(dir="ltr", home=served.url.geturl(), key=key)
@@ -160,7 +161,7 @@ def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, c
     page.close()
 
 
-def test_what_the_service_refuses_is_told_on_the_console(browser, site, closed) -> None:
+def test_refusal_is_told_on_the_console(browser, site, closed) -> None:
     served, key = closed
     site.page = PAGE.format(dir="ltr", home=served.url.geturl(), key=key).replace('"3"', '"1000"')
     page = browser.new_page()
@@ -172,7 +173,7 @@ def test_what_the_service_refuses_is_told_on_the_console(browser, site, closed) 
     page.close()
 
 
-def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, closed) -> None:
+def test_chosen_and_posted_things_are_feedback(visit, closed) -> None:
     served, _ = closed
     page = visit()
     page.evaluate("addEventListener('askalike', (e) => e.preventDefault())")
@@ -183,7 +184,7 @@ def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, close
 
     def read_verdicts() -> list[tuple[str, str, str | None]]:
         with Archive.open(served.archive_path) as archive:
-            return archive._connection.execute("SELECT title, verdict, chosen_id FROM feedback ORDER BY 1").fetchall()
+            return run_sql(archive, "SELECT title, verdict, chosen_id FROM feedback ORDER BY 1")
 
     wait_for(lambda: len(read_verdicts()) == 2)
     zebras, card = read_verdicts()
@@ -204,7 +205,7 @@ def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, close
         assert "Do you rent out zebras?" in [gap.title for gap in find_gaps(archive)]
 
 
-def test_the_keyboard_goes_through_it_and_escape_closes_it(visit) -> None:
+def test_keyboard_walks_it_and_escape_closes(visit) -> None:
     page = visit()
     options = type_text(page, "library card")
     box = page.get_by_role("combobox")

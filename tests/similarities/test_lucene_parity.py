@@ -60,7 +60,7 @@ def mark_all(fields):
 
 
 @pytest.mark.parametrize("name", registry.names("similarity"))
-def test_the_sum_over_fields_with_boosts_equals_lucenes_boolean_query(name):
+def test_boosted_sum_over_fields_equals_boolean_query(name):
     """Title, text and answer of 40 documents, some without title or answer; boosts 1, 1.5, 0.5; see Fields.java."""
     lines = (Path(__file__).parent / "data/lucene-fields.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]

@@ -14,6 +14,7 @@ from askalike.store.candidate_pairs import (
     undo_decision,
 )
 from askalike.store.editing import MissingRecordError
+from database import run_sql
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def duplicate_links(archive):
     return [(link.source, link.target) for link in archive.view().links()]
 
 
-def test_the_most_certain_comes_first_and_uncalibrated_pairs_after(archive):
+def test_most_certain_come_first_uncalibrated_last(archive):
     found = [pair("a", "b", 0.5), pair("c", "d", 0.9), pair("e", "f", None, 3), pair("g", "h", None, 7)]
     assert add_proposals(archive, found) == 4
     assert pending(archive) == ["cd", "ab", "gh", "ef"]
@@ -92,10 +93,10 @@ def test_undo_leaves_an_earlier_link(archive):
 
 
 def first_proposal_id(archive):
-    return archive._connection.execute("SELECT number FROM proposals").fetchone()[0]
+    return run_sql(archive, "SELECT number FROM proposals")[0][0]
 
 
-def test_a_proposal_needs_no_decision_once_linked_or_once_a_question_is_deleted(archive):
+def test_linked_or_deleted_proposals_need_no_decision(archive):
     add_proposals(archive, [pair("a", "c", 0.9), pair("d", "e", 0.8), pair("f", "g", 0.7)])
     archive.upsert([Link("a", "b"), Link("c", "b")])
     archive.delete(["e"])
@@ -139,7 +140,7 @@ def test_a_decision_that_fails_leaves_nothing_behind(archive):
 
 
 @pytest.mark.parametrize("decision", ["reject", "skip"])
-def test_pages_begin_anew_after_a_proposal_whose_decision_was_undone(archive, decision):
+def test_pages_restart_after_an_undone_decision(archive, decision):
     add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
     state = candidate_pairs.STATE_AFTER[decision]
     for proposal in pending_proposals(archive, 3):

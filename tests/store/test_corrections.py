@@ -58,7 +58,7 @@ def history(archive):
     ]
 
 
-def test_a_correction_stays_while_the_source_says_the_same(archive, source):
+def test_correction_stays_while_the_source_does(archive, source):
     correct(archive, title=FIRST[1], tags=("eggs",), rephrasings=("Boiling eggs",))
     summary = source()
     changed = question(archive)
@@ -68,13 +68,13 @@ def test_a_correction_stays_while_the_source_says_the_same(archive, source):
     assert len(history(archive)) == 1
 
 
-def test_other_fields_of_a_corrected_question_follow_the_source(archive, source):
+def test_other_fields_of_a_correction_follow_the_source(archive, source):
     put_records(archive, [replace(answer(archive), body="Five minutes.")])
     source({**ROWS, "a": (FIRST[1], ROWS["a"][1])}, yes=True)
     assert (question(archive).title, answer(archive).body) == (FIRST[1], "Five minutes.")
 
 
-def test_the_source_s_new_text_takes_the_place_of_a_correction_and_the_history_has_it(archive, source):
+def test_new_source_text_replaces_a_correction_with_history(archive, source):
     correct(archive, title=FIRST[1])
     rows = {**ROWS, "a": ("How long do I boil an egg, and how hard?", ROWS["a"][1])}
     lost = {"questions that lose what was corrected here to the source's new text (their history has it)": 1}
@@ -89,7 +89,7 @@ def test_the_source_s_new_text_takes_the_place_of_a_correction_and_the_history_h
     assert source(rows).notes == {}
 
 
-def test_a_source_that_takes_a_correction_over_loses_nothing(archive, source):
+def test_source_taking_a_correction_over_loses_nothing(archive, source):
     correct(archive, title=FIRST[1])
     rows = {**ROWS, "a": (FIRST[1], ROWS["a"][1])}
     assert source(rows, yes=True).notes == {}
@@ -105,7 +105,7 @@ def test_a_correction_that_is_taken_back_is_none(archive, source):
     assert [list(changes) for _, _, changes in history(archive)] == [["title"], ["title"]]
 
 
-def test_the_history_says_who_by_the_note_of_their_key(archive):
+def test_history_names_the_keys_note(archive):
     ids = [create_key(archive, "write", note).split("_")[1] for note in ("Zoë", "")]
     for id, title in zip(ids, ("One", "Two"), strict=True):
         correct(archive, id, title=title)

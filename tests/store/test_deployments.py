@@ -14,7 +14,7 @@ def test_no_ranker_is_deployed_at_first(archive):
     assert rankers.active_ranker(archive.path) == (rankers.default_name(), {})
 
 
-def test_the_newest_serves_and_after_its_withdrawal_the_one_before(archive):
+def test_newest_serves_until_it_is_withdrawn(archive):
     serve_ranker(archive, "bm25", {"k1": 0.9}, "first")
     serve_ranker(archive, "tfidf", {}, "second")
     assert get_served_ranker(archive).reason == "second"
@@ -23,7 +23,7 @@ def test_the_newest_serves_and_after_its_withdrawal_the_one_before(archive):
     assert [each.ranker for each in serving_history(archive)] == ["dfr"]
 
 
-def test_the_deployed_ranker_is_used_where_none_is_named(archive):
+def test_deployed_ranker_is_the_default(archive):
     serve_ranker(archive, "bm25", {"k1": 0.9}, "chosen")
     assert rankers.create(None, {"b": 0.3}, archive.path).values.items() >= {"k1": 0.9, "b": 0.3}.items()
     assert "k1" not in rankers.create("tfidf", {}, archive.path).values

@@ -14,6 +14,7 @@ from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Questi
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
 from askalike.store.revisions import get_revisions
+from database import run_sql
 
 N_CALLERS = 4
 N_ROUNDS = 30
@@ -37,7 +38,7 @@ def test_one_of_several_callers_creates_a_record(tmp_path):
     assert [sum(counts) for counts in zip(*created, strict=True)] == [1] * N_ROUNDS
 
 
-def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path):
+def test_no_answer_to_a_question_deleted_meanwhile(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         put_records(archive, [Question(f"q{n}", "How long?") for n in range(N_ROUNDS)])
     barrier = Barrier(2, timeout=LIMIT_S)
@@ -55,10 +56,10 @@ def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path
             barrier.wait()
             archive.delete([f"q{n}"])
         answering.result()
-        assert archive._connection.execute("SELECT COUNT(*) FROM answers").fetchone() == (0,)
+        assert run_sql(archive, "SELECT COUNT(*) FROM answers")[0] == (0,)
 
 
-def test_a_record_that_was_changed_or_deleted_since_it_was_read_is_not_replaced(archive):
+def test_record_changed_since_reading_is_not_replaced(archive):
     question, answer = Question("q", "How long?"), Answer("a", "q", "Five minutes.")
     for record in (question, answer):
         put_records(archive, [record])
@@ -76,7 +77,7 @@ def put(*records):
     return partial(put_records, records=records)
 
 
-def test_writes_together_are_one_commit_in_order_and_a_bad_one_fails_alone(tmp_path):
+def test_writes_commit_in_order_and_fail_alone(tmp_path):
     statements = []
     writes = [
         put(Question("q1", "How long?")), put(Answer("a", "nowhere", "Five minutes.")),
@@ -96,7 +97,7 @@ def test_writes_together_are_one_commit_in_order_and_a_bad_one_fails_alone(tmp_p
         assert revision.changes["title"] == ("How long?", "How high?")
 
 
-def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(archive, tmp_path, limit_file_size):
+def test_writes_together_are_undone_on_full_disks(archive, tmp_path, limit_file_size):
     put_records(archive, [Question("old", "How long?")])
     size = (tmp_path / "archive" / "archive.sqlite-wal").stat().st_size
     limit_file_size(size + 20_000)
@@ -150,7 +151,7 @@ def test_a_retriever_names_the_field_that_is_wrong():
 N_THREADS, BATCH = 8, 10
 
 
-def test_threads_write_one_archive_and_read_whole_batches_from_it(tmp_path):
+def test_threads_write_and_read_whole_batches(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
 
         def put_and_count(thread):

@@ -30,7 +30,8 @@ from askalike.store.query_log import (
     log_query,
     sum_use,
 )
-from askalike.store.retention import delete_containing, delete_older_than, set_keep_days
+from askalike.store.retention import delete_containing, delete_older_than
+from database import run_sql
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:
@@ -64,7 +65,7 @@ def test_verdicts_of_a_pair_are_taken_together(archive):
     assert len({j.query.id for j in judged_pairs(archive)}) == 1
 
 
-def test_held_out_feedback_is_a_split_and_never_learned_from(archive):
+def test_held_out_feedback_is_never_learned_from(archive):
     a, b, *_ = LEARN
     give_feedback(archive, "card", "accept", a)
     give_feedback(archive, "bicycle", "accept", HELD[0])
@@ -91,7 +92,7 @@ def test_feedback_is_a_training_signal(archive):
     assert list(training_pairs(archive.training_view((), before="2001-01-01"), ["feedback"])) == []
 
 
-def test_feedback_of_a_held_out_cluster_is_no_signal(archive):
+def test_feedback_of_a_held_out_cluster_is_none(archive):
     a, b, *_ = LEARN
     give_feedback(archive, "card", "accept", a)
     archive.upsert([Link(b, a)])
@@ -115,7 +116,7 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     summary = import_archive("pairs", [str(tmp_path / "pairs.csv")], str(tmp_path / "pairs"))
     assert "0 rejected" in str(summary)
     with Archive.open(tmp_path / "pairs") as read:
-        labels = read._connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
+        labels = run_sql(read, "SELECT COUNT(*), SUM(relevance) FROM judgements")[0]
     assert labels == (5, 2)
     with pytest.raises(InputError, match="cannot be written there; choose another file"):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")
@@ -147,14 +148,14 @@ def logged(archive, text="Where is my parcel?", days_ago=0.0):
     for table in ("query_log", "feedback"):
         where = f"number = (SELECT MAX(number) FROM {table})"
         sql = f"UPDATE {table} SET created_at = ? WHERE {where}"
-        archive._connection.execute(sql, (now("milliseconds", days_ago=days_ago),))
+        run_sql(archive, sql, now("milliseconds", days_ago=days_ago))
 
 
 def titles(archive, table):
-    return [title for (title,) in archive._connection.execute(f"SELECT title FROM {table} ORDER BY number")]
+    return [title for (title,) in run_sql(archive, f"SELECT title FROM {table} ORDER BY number")]
 
 
-def test_what_one_person_asked_is_deleted_by_its_text_from_all_files(tmp_path):
+def test_asked_texts_are_deleted_from_all_files(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         logged(archive, "Write to ANN@example.org: SECRETMARKER")
         logged(archive, "Where is my parcel?")
@@ -166,16 +167,7 @@ def test_what_one_person_asked_is_deleted_by_its_text_from_all_files(tmp_path):
             delete_containing(archive, " ")
 
 
-def test_nothing_is_stored_for_0_days(tmp_path):
-    with Archive.create(tmp_path / "a") as archive:
-        set_keep_days(archive, 0)
-        query = LoggedQuery("my private illness", "", ["a"], "bm25")
-        log_query(archive, query)
-        insert_feedback(archive, query, "none_of_these", None)
-        assert titles(archive, "query_log") == titles(archive, "feedback") == []
-
-
-def test_a_clock_that_jumps_deletes_only_what_is_older_by_then(tmp_path, monkeypatch):
+def test_jumping_clock_deletes_only_older_ones(tmp_path, monkeypatch):
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     monkeypatch.setattr("askalike.core.values.datetime", SimpleNamespace(now=lambda zone: moment))
     with Archive.create(tmp_path / "a") as archive:
@@ -209,5 +201,5 @@ def test_events_are_counted_by_day(archive, monkeypatch):
 def test_nothing_but_day_event_and_count_is_stored(archive):
     assert daily_use(archive, 30) == []
     count_use(archive, ["shown"])
-    columns = [row[1] for row in archive._connection.execute("PRAGMA table_info(usage_counts)")]
+    columns = [row[1] for row in run_sql(archive, "PRAGMA table_info(usage_counts)")]
     assert columns == ["day", "event", "count"]

@@ -17,6 +17,7 @@ from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary, summarise_archive
 from askalike.store.drafts import ThreadDraft, list_drafts, put_thread
 from askalike.store.importing import open_for_import
+from database import run_sql
 
 
 def write_faq(path: Path, rows: int, extra: str = "") -> Path:
@@ -35,12 +36,7 @@ def test_importing_twice_moves_no_change_number(tmp_path: Path) -> None:
     for _ in range(2):
         import_table(path, tmp_path / "out")
         with Archive.open(tmp_path / "out") as archive:
-            changes.append(
-                [
-                    archive._connection.execute(f"SELECT id, number, change FROM {t}").fetchall()
-                    for t in ("questions", "answers")
-                ]
-            )
+            changes.append([run_sql(archive, f"SELECT id, number, change FROM {t}") for t in ("questions", "answers")])
     assert changes[0] == changes[1]
     write_faq(tmp_path / "write_faq.csv", 101)
     path.write_text(path.read_text().replace("number 7 of", "number seven of"))
@@ -73,7 +69,7 @@ def test_strict_stops_at_the_first_rejected_row(tmp_path: Path) -> None:
         assert len(archive.view()) == 3
 
 
-def test_an_error_leaves_an_older_archive_as_it_was(tmp_path: Path) -> None:
+def test_error_leaves_an_older_archive(tmp_path: Path) -> None:
     import_table(write_faq(tmp_path / "write_faq.csv", 3), tmp_path / "out")
     (tmp_path / "none.csv").write_text("question\n")
     with pytest.raises(InputError, match="no question in it"):
@@ -100,7 +96,7 @@ def test_an_empty_directory_stays_after_a_failed_import(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_failed_import_leaves_the_new_archive_to_another_that_has_begun(tmp_path: Path) -> None:
+def test_failed_import_leaves_a_begun_archive(tmp_path: Path) -> None:
     failing = open_for_import(tmp_path / "out")
     failing.__enter__()
     with open_for_import(tmp_path / "out") as archive:
@@ -110,7 +106,7 @@ def test_a_failed_import_leaves_the_new_archive_to_another_that_has_begun(tmp_pa
         assert len(archive.view()) == 1
 
 
-def test_a_failed_import_of_drafts_keeps_those_before_the_error(tmp_path: Path) -> None:
+def test_failed_import_of_drafts_keeps_earlier_ones(tmp_path: Path) -> None:
     thread = ThreadDraft("1", "How long does a keg last?", "", "A month.")
     with pytest.raises(InputError, match="damaged"), open_for_import(tmp_path / "out") as archive:
         put_thread(archive, "chat/1", thread)
@@ -146,7 +142,7 @@ ROWS = 60_000
 
 @pytest.mark.long
 @pytest.mark.parametrize("batches", [0, 1, 3])
-def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: Path, batches: int) -> None:
+def test_killed_import_is_completed_by_the_same(tmp_path: Path, batches: int) -> None:
     path = write_faq(tmp_path / "write_faq.csv", ROWS)
     out = tmp_path / "out"
     with subprocess.Popen([sys.executable, "-c", NEVER_ENDING, path, out]) as process:
@@ -156,7 +152,7 @@ def test_kill_9_leaves_a_valid_archive_that_the_same_import_completes(tmp_path: 
             process.kill()
     assert killed_at < ROWS
     with Archive.open(out) as archive:
-        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        archive.require_intact(thorough=True)
         assert len(archive.view()) >= killed_at
         assert summarise_archive(archive).finished is False
     done = import_table(path, out)
@@ -169,20 +165,20 @@ def _wait_for(directory: Path, questions: int, process: "subprocess.Popen[bytes]
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(ArchiveError), Archive.open(directory) as archive:  # an error until it has tables
-            begun = archive._connection.execute("SELECT COUNT(*) FROM imports").fetchone()[0]
+            begun = run_sql(archive, "SELECT COUNT(*) FROM imports")[0][0]
             if begun and len(archive.view()) >= questions:
                 return len(archive.view())
         time.sleep(0.002)
     pytest.fail(f"not {questions} questions after a minute")
 
 
-def test_a_full_disk_is_one_clear_error_and_keeps_what_was_committed(tmp_path: Path, small_disk: Path) -> None:
+def test_full_disk_keeps_what_was_committed(tmp_path: Path, small_disk: Path) -> None:
     path = write_faq(tmp_path / "write_faq.csv", 60_000)
     with pytest.raises(ArchiveError, match="free some space and repeat") as error:
         import_table(path, small_disk / "out")
     assert "\n" not in str(error.value)
     with Archive.open(small_disk / "out") as archive:
-        assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        archive.require_intact(thorough=True)
         assert 0 < len(archive.view()) < 60_000
 
 
@@ -194,7 +190,7 @@ def test_a_full_disk_is_left_as_it_was(tmp_path: Path, small_disk: Path) -> None
     assert list(small_disk.iterdir()) == [filler]
 
 
-def test_rejected_rows_on_a_full_disk_are_one_clear_error(tmp_path: Path, small_disk: Path) -> None:
+def test_rejected_rows_on_a_full_disk_are_told(tmp_path: Path, small_disk: Path) -> None:
     rows = "".join(f'{n},"","{"x" * 900}"\n' for n in range(6_000))
     with pytest.raises(ArchiveError, match=r"rejected\.jsonl: .*free some space"):
         import_table(write_faq(tmp_path / "write_faq.csv", 10, rows), small_disk / "out")
@@ -204,7 +200,7 @@ GERMAN = "Wie kann ich mein Passwort zurücksetzen, wenn ich es vergessen habe u
 ENGLISH = "How can I reset my password when I have forgotten it and the letter does not arrive in time?"
 
 
-def test_an_archive_of_two_languages_gives_each_question_its_own(tmp_path: Path) -> None:
+def test_archive_of_two_languages_gives_each_question_one(tmp_path: Path) -> None:
     path = tmp_path / "write_faq.csv"
     path.write_text("id,question\n" + "".join(f'{n},"{GERMAN if n % 2 else ENGLISH}"\n' for n in range(20)))
     import_archive("table", [path], tmp_path / "out")
@@ -216,7 +212,7 @@ def test_an_archive_of_two_languages_gives_each_question_its_own(tmp_path: Path)
         }
 
 
-def test_an_archive_of_one_language_gets_a_second_one(tmp_path: Path) -> None:
+def test_archive_of_one_language_gets_a_second(tmp_path: Path) -> None:
     for text, ids in ((ENGLISH, range(5)), (GERMAN, range(5, 9))):
         path = tmp_path / "write_faq.csv"
         path.write_text("id,question\n" + "".join(f'{n},"{text}"\n' for n in ids))

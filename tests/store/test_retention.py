@@ -41,6 +41,7 @@ from askalike.store.retention import (
 )
 from calibration.riverside import riverside
 from commands import askalike
+from database import run_sql
 from needs import need
 from small_models import WORDS, write_encoder
 
@@ -53,14 +54,14 @@ ROWS = {
     "feedback": f"{OWN}::test_queries_feedback_and_drafts_leave_all_files",
     "drafts of posted questions": f"{OWN}::test_queries_feedback_and_drafts_leave_all_files",
     "drafts of chat threads": f"{OWN}::test_a_purged_thread_is_not_imported_again",
-    "drafts of recurring questions": f"{OWN}::test_a_draft_of_questions_is_deleted_and_found_again",
-    "questions and answers": f"{OWN}::test_a_deleted_question_leaves_all_files_with_its_earlier_texts",
-    "earlier texts": f"{OWN}::test_a_deleted_question_leaves_all_files_with_its_earlier_texts",
+    "drafts of recurring questions": f"{OWN}::test_draft_is_deleted_and_found_again",
+    "questions and answers": f"{OWN}::test_deleted_question_leaves_all_files",
+    "earlier texts": f"{OWN}::test_deleted_question_leaves_all_files",
     "likely duplicates": f"{OWN}::test_pairs_and_ignored_gaps_have_no_texts",
     "ignored gaps": f"{OWN}::test_pairs_and_ignored_gaps_have_no_texts",
     "daily counts": "tests/store/test_feedback.py::test_nothing_but_day_event_and_count_is_stored",
     "rejected rows": f"{OWN}::test_rejected_rows_stay_until_the_next_import",
-    "the words of an index": f"{OWN}::test_an_index_without_its_folder_is_built_from_what_is_left",
+    "the words of an index": f"{OWN}::test_index_without_its_folder_is_rebuilt",
     "vectors": f"{OWN}::test_the_file_of_vectors_has_no_texts",
     "calibrations": f"{OWN}::test_a_calibration_has_no_texts",
     "trained models": f"{OWN}::test_a_model_has_words_and_no_texts",
@@ -153,9 +154,9 @@ def test_a_decided_draft_has_no_texts(archive: Archive) -> None:
     assert marked_files(archive.path) == []
 
 
-def test_the_texts_of_decided_drafts_of_earlier_versions_are_deleted(archive: Archive) -> None:
+def test_texts_of_earlier_versions_drafts_are_deleted(archive: Archive) -> None:
     put_everything(archive)
-    archive._connection.execute("UPDATE drafts SET state = 'rejected', decided_at = '2026'")
+    run_sql(archive, "UPDATE drafts SET state = 'rejected', decided_at = '2026'")
     assert delete_expired(archive).drafts == 2
     assert get_draft(archive, 2).title == ""
 
@@ -180,7 +181,7 @@ def test_only_what_is_older_is_deleted(archive: Archive, monkeypatch: pytest.Mon
     assert [draft.title for draft in list_drafts(archive)] == ["Is there tea?"]
 
 
-def test_a_draft_of_questions_is_deleted_and_found_again(archive: Archive) -> None:
+def test_draft_is_deleted_and_found_again(archive: Archive) -> None:
     archive.upsert([
         Question("1", f"How do I moor {MARKER}?", accepted_answer_id="a"), Answer("a", "1", "At the pier."),
         Question("2", f"how do I moor {MARKER}? "),
@@ -209,7 +210,7 @@ def test_with_0_days_nothing_is_stored(archive: Archive, tmp_path: Path) -> None
         assert get_keep_days(again) == 0
 
 
-def test_an_export_does_not_say_how_long_people_are_remembered(archive: Archive, tmp_path: Path) -> None:
+def test_export_omits_how_long_people_are_remembered(archive: Archive, tmp_path: Path) -> None:
     archive.upsert([Question("1", "How?")])
     set_keep_days(archive, 36_500)
     export_archive(archive, "csv", tmp_path / "export")
@@ -232,7 +233,7 @@ def test_a_reader_delays_the_overwriting_and_is_told(archive: Archive) -> None:
     assert marked_files(archive.path) == []
 
 
-def test_a_deleted_question_leaves_all_files_with_its_earlier_texts(archive: Archive) -> None:
+def test_deleted_question_leaves_all_files(archive: Archive) -> None:
     for what, where in (MARKER, f"By {MARKER}"), ("my boat", "At the pier."):
         put_records(archive, [Question("1", f"How do I moor {what}?")], "kim")
         put_records(archive, [Answer("a", "1", where)], "kim")
@@ -251,7 +252,7 @@ def test_pairs_and_ignored_gaps_have_no_texts(archive: Archive) -> None:
     archive.delete(["1", "2"])
     overwrite_deleted(archive)
     assert marked_files(archive.path) == []
-    assert len(archive._connection.execute("SELECT * FROM ignored_gaps").fetchall()) == 1
+    assert len(run_sql(archive, "SELECT * FROM ignored_gaps")) == 1
 
 
 def test_rejected_rows_stay_until_the_next_import(tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_rejected_rows_stay_until_the_next_import(tmp_path: Path) -> None:
     assert marked_files(tmp_path / "desk") == []
 
 
-def test_an_index_without_its_folder_is_built_from_what_is_left(archive: Archive) -> None:
+def test_index_without_its_folder_is_rebuilt(archive: Archive) -> None:
     marker = MARKER.lower()
     archive.upsert([Question(str(n), f"How do I moor boat {n}?") for n in range(20)])
     archive.upsert([Question("x", f"How do I moor {marker}?")])
@@ -322,7 +323,7 @@ def test_responses_are_in_the_folder_that_is_named(tmp_path: Path, served_pages:
     assert marked_files(tmp_path / "responses")
     rmtree(tmp_path / "responses")
     with Archive.open(tmp_path / "desk") as archive:
-        archive.delete([id for (id,) in archive._connection.execute("SELECT id FROM questions")])
+        archive.delete([id for (id,) in run_sql(archive, "SELECT id FROM questions")])
         overwrite_deleted(archive)
     assert marked_files(tmp_path) == []
 

@@ -14,6 +14,7 @@ from askalike.store.contents import ArchiveSummary
 from askalike.store.editing import put_records
 from askalike.store.import_pass import ArchiveSink
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
+from database import run_sql
 
 HEADER = "id,question,answer,duplicate_of\n"
 BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"
@@ -75,7 +76,7 @@ def test_each_source_is_updated_under_its_own_ids(mixed: Path, tmp_path: Path) -
     assert titles(mixed)["tea/1"] == "How many days does tea steep?"
 
 
-def test_a_reference_to_what_the_source_lacks_is_not_resolved_in_another(tmp_path: Path) -> None:
+def test_missing_reference_is_not_resolved_elsewhere(tmp_path: Path) -> None:
     import_table(write(tmp_path / "beer.csv", BEER + "5,Lager?,,9\n"), tmp_path / "mix")
     import_table(write(tmp_path / "tea.csv", TEA + "9,Is tea a herb?,,2\n"), tmp_path / "mix")
     with Archive.open(tmp_path / "mix") as archive:
@@ -84,7 +85,7 @@ def test_a_reference_to_what_the_source_lacks_is_not_resolved_in_another(tmp_pat
         assert "9" not in archive.view().docids(["9"])
 
 
-def test_a_dry_run_says_what_the_import_then_does(mixed: Path, tmp_path: Path) -> None:
+def test_dry_run_says_what_the_import_does(mixed: Path, tmp_path: Path) -> None:
     changed = write(tmp_path / "tea.csv", TEA.replace("4,", "6,") + "7,Is mate tea?,No.,\n")
     with Archive.open(mixed) as archive:
         before = content_hash(archive), archive.view().change
@@ -98,13 +99,13 @@ def test_a_dry_run_says_what_the_import_then_does(mixed: Path, tmp_path: Path) -
     assert len(titles(mixed)) == 6
 
 
-def test_a_dry_run_of_a_new_archive_makes_none(tmp_path: Path) -> None:
+def test_dry_run_of_a_new_archive_makes_none(tmp_path: Path) -> None:
     told = import_table(write(tmp_path / "tea.csv", TEA), tmp_path / "new", dry_run=True)
     assert told.changes["questions"]["added"] == 2
     assert not (tmp_path / "new").exists()
 
 
-def test_a_file_of_the_same_name_with_other_texts_is_stopped(mixed: Path, tmp_path: Path) -> None:
+def test_file_with_other_texts_is_stopped(mixed: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = write(tmp_path / "other/tea.csv", TEA.replace("tea", "coffee"))
     problem = r"text of 2 of the 4 questions and answers of 'tea' that it has again.*--yes.*--source"
@@ -117,7 +118,7 @@ def test_a_file_of_the_same_name_with_other_texts_is_stopped(mixed: Path, tmp_pa
     assert titles(mixed)["tea/1"] == "How long does coffee steep?"
 
 
-def test_a_few_rows_of_another_file_of_the_same_name_are_stopped(tmp_path: Path) -> None:
+def test_few_rows_of_another_file_are_stopped(tmp_path: Path) -> None:
     rows = "".join(f"{n},What is part {n}?,\n" for n in range(100))
     import_table(write(tmp_path / "faq.csv", f"id,question,answer\n{rows}"), tmp_path / "archive")
     (tmp_path / "other").mkdir()
@@ -128,7 +129,7 @@ def test_a_few_rows_of_another_file_of_the_same_name_are_stopped(tmp_path: Path)
 
 
 @pytest.mark.parametrize("first_id", ["number", None])
-def test_a_file_that_comes_again_with_other_ids_is_stopped(tmp_path: Path, first_id: str | None) -> None:
+def test_file_with_other_ids_is_stopped(tmp_path: Path, first_id: str | None) -> None:
     rows = "".join(f"{n},What is part {n}?,Iron.\n" for n in range(20))
     file, archive = write(tmp_path / "faq.csv", f"number,question,answer\n{rows}"), tmp_path / "archive"
     first, other = {"id": first_id}, {"id": None if first_id else "number"}
@@ -151,7 +152,7 @@ def test_texts_that_other_questions_have_already_are_imported(tmp_path: Path) ->
     assert other_part.changes["questions"]["added"] == 3
 
 
-def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:
+def test_nothing_is_pruned_by_rejected_or_empty_files(mixed: Path, tmp_path: Path) -> None:
     broken = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2", "3,,,2"))
     with pytest.raises(ArchiveError, match="1 row cannot be taken, and --prune would remove what they held"):
         import_table(broken, mixed, prune=True)
@@ -160,7 +161,7 @@ def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: P
     assert "3" in titles(mixed)
 
 
-def test_rows_that_are_always_rejected_do_not_stop_a_prune_that_removes_nothing(mixed: Path, tmp_path: Path) -> None:
+def test_always_rejected_rows_stop_no_idle_prune(mixed: Path, tmp_path: Path) -> None:
     grown = write(tmp_path / "beer.csv", BEER + "4,,No title.,\n5,Who brews?,The monks.,\n")
     done = import_table(grown, mixed, prune=True)
     assert (done.rejected, done.changes["questions"]["added"]) == (1, 1)
@@ -169,7 +170,7 @@ def test_rows_that_are_always_rejected_do_not_stop_a_prune_that_removes_nothing(
         import_table(write(grown, BEER + "4,,No title.,\n"), mixed, prune=True)
 
 
-def test_what_is_no_longer_in_the_source_is_noted(mixed: Path, tmp_path: Path) -> None:
+def test_what_left_the_source_is_noted(mixed: Path, tmp_path: Path) -> None:
     fewer = write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2\n", ""))
     told = import_table(fewer, mixed, dry_run=True)
     done = import_table(fewer, mixed)
@@ -179,7 +180,7 @@ def test_what_is_no_longer_in_the_source_is_noted(mixed: Path, tmp_path: Path) -
     assert "3" not in titles(mixed)
 
 
-def test_what_is_written_in_the_archive_has_no_source_and_is_never_overwritten(tmp_path: Path) -> None:
+def test_archives_own_writing_is_never_overwritten(tmp_path: Path) -> None:
     desk = tmp_path / "desk"
     with Archive.create(desk) as archive:
         put_records(archive, [Question("1", "Where is the key?"), Question("2", "What is a stout?")])
@@ -211,11 +212,9 @@ def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
         write(folder / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n7\t1\t1\n1\t7\t1\n")
         import_archive("beir", [folder], tmp_path / "mix", language="en")
     with Archive.open(tmp_path / "mix") as archive:
-        rows = archive._connection.execute("SELECT query_id, document_id FROM judgements").fetchall()
+        rows = run_sql(archive, "SELECT query_id, document_id FROM judgements")
         assert sorted(rows) == [("1", "7"), ("7", "1"), ("two/1", "two/7"), ("two/7", "two/1")]
-        queries = archive._connection.execute(
-            "SELECT x.id FROM queries x JOIN questions q USING (id, title)"
-        ).fetchall()
+        queries = run_sql(archive, "SELECT x.id FROM queries x JOIN questions q USING (id, title)")
         assert sorted(queries) == [("1",), ("two/1",)]
 
 
@@ -248,27 +247,7 @@ def test_a_source_needs_a_name(tmp_path: Path, name: str) -> None:
         import_table(write(tmp_path / "tea.csv", TEA), tmp_path / "new", source=name)
 
 
-def test_two_dumps_of_stack_exchange_share_an_archive(shared_data: Path, tmp_path: Path) -> None:
-    sites = [shared_data / f"stackexchange/{site}.stackexchange.com" for site in ("beer", "ai")]
-    for site in sites:
-        import_archive("stackexchange", [site], tmp_path / site.name)
-        import_archive("stackexchange", [site], tmp_path / "mix")
-    beer, ai, mix = (texts_and_links(tmp_path / name) for name in (*(site.name for site in sites), "mix"))
-    assert mix == [sorted(one + other) for one, other in zip(beer, ai, strict=True)]
-
-
-def texts_and_links(directory: Path) -> list[list[tuple[str, ...]]]:
-    """Return what an archive holds but its ids: titles, answers with their questions, links."""
-    queries = (
-        "SELECT title, body FROM questions",
-        "SELECT a.body, q.title FROM answers a JOIN questions q ON q.id = a.question_id",
-        "SELECT s.title, t.title FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target",
-    )
-    with Archive.open(directory) as archive:
-        return [sorted(archive._connection.execute(sql)) for sql in queries]
-
-
-def test_imports_that_begin_at_the_same_time_have_sources_of_their_own(tmp_path: Path) -> None:
+def test_concurrent_imports_have_their_own_sources(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "mix") as archive, Archive.open(tmp_path / "mix") as other:
         planned = plan_source(archive, "beer"), plan_source(other, "tea"), plan_source(other, "beer")
         begun = [ArchiveSink(archive, "table", "a.csv").begin(source) for source in planned]

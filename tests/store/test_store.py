@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
@@ -86,7 +86,7 @@ def test_an_archive_holds_what_a_dictionary_would(changes):
 
 @examples(60)
 @given(steps, steps, st.sampled_from(DATES))
-def test_changes_lead_from_any_state_to_the_current_one(early, late, before):
+def test_changes_lead_from_any_state_to_current(early, late, before):
     """What an index does: take off the deleted, put on the changed."""
     with new_archive() as archive:
         held = {Question: {}, Answer: {}, Link: {}}
@@ -101,26 +101,6 @@ def test_changes_lead_from_any_state_to_the_current_one(early, late, before):
             assert {n: x for n, x in state.items() if n not in gone} | changed == dict(rows())
             assert view.count_changed(since) == len(changed)
             assert not changed.keys() & gone
-
-
-@examples(60)
-@given(st.lists(questions), st.sets(st.sampled_from(TAGS)), st.sampled_from(DATES), st.sampled_from(DATES))
-def test_a_filter_selects_by_tags_and_dates(records, tags, after, before):
-    if after and before and after >= before:
-        with pytest.raises(SettingsError, match="must be earlier than"):
-            Filter(tuple(tags), after, before)
-        return
-    with new_archive() as archive:
-        archive.upsert(records)
-        view, where = archive.view(), Filter(tuple(tags), after, before)
-        expected = [
-            n
-            for n, q in view.questions()
-            if tags <= set(q.tags)
-            and (after is None or (q.created_at or "") >= after)
-            and (before is None or (q.created_at is not None and q.created_at < before))
-        ]
-        assert view.filtered_docids(where).tolist() == expected
 
 
 def test_docids_are_never_reused(archive):
@@ -162,7 +142,7 @@ def test_acknowledged_writes_survive_kill_9(tmp_path):
         total += len(os.read(reader, 1 << 20))
         os.close(reader)
         with Archive.open(path) as archive:
-            assert archive._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            archive.require_intact(thorough=True)
             held = len(archive.view())
             assert len(archive.view("answers")) == held == len(archive.view().filtered_docids(Filter(("t",))))
             assert total <= held <= total + 1
@@ -170,7 +150,7 @@ def test_acknowledged_writes_survive_kill_9(tmp_path):
     assert total > 5
 
 
-def test_two_writers_take_turns_and_readers_see_whole_batches(tmp_path):
+def test_writers_take_turns_and_readers_see_batches(tmp_path):
     with Archive.create(tmp_path / "a") as one, Archive.open(tmp_path / "a") as other:
         one.upsert([Question("a", "x")])
         other.upsert([Question("b", "x")])
@@ -216,21 +196,10 @@ def test_an_archive_of_another_schema_is_refused(tmp_path, version):
     assert "import its sources again" in message
 
 
-def test_text_that_cannot_be_stored_is_refused_with_its_whole_batch(tmp_path):
+def test_unstorable_text_is_refused_with_its_batch(tmp_path):
     with Archive.create(tmp_path / "a") as archive:
         for bad in (Question("b", "x\ud800"), Question("\udfff", "x"), Question("b", "x", tags=("\ud800",))):
             assert "lone surrogate" in error_of(lambda bad=bad: archive.upsert([Question("a", "x"), bad]))
             assert len(archive.view()) == 0
         archive.upsert([Question("a", "x")])
         assert archive.delete(["\ud800"]) == 0
-
-
-def test_a_full_disk_is_one_line_and_loses_nothing(small_disk):
-    with Archive.create(small_disk / "a") as archive:
-        archive.upsert([Question("a", "x")])
-        many = [Question(str(n), "x" * 1_000) for n in range(4_000)]
-        assert "free some space" in error_of(lambda: archive.upsert(many))
-        assert [q.id for _, q in archive.view().questions()] == ["a"]
-        archive.upsert([Question("b", "x")])
-    with Archive.open(small_disk / "a") as archive:
-        assert [q.id for _, q in archive.view().questions()] == ["a", "b"]

@@ -11,7 +11,7 @@ from askalike.store import Archive
 from askalike.store.editing import delete_answers
 
 
-def test_what_has_changed_is_found_without_reading_the_whole_table(archive):
+def test_changes_are_found_without_a_full_read(archive):
     archive.upsert(Question(f"q{n}", f"title {n}") for n in range(50))
     since = archive.view().change
     archive.upsert([Question("q7", "another title"), Question("new", "a new title"), Question("q3", "changed")])
@@ -26,7 +26,7 @@ def test_what_has_changed_is_found_without_reading_the_whole_table(archive):
     assert not [row for row in plan if row[3].startswith(("SCAN", "USE TEMP"))]
 
 
-def test_a_question_changes_with_its_accepted_answer_if_answers_are_read(archive):
+def test_question_changes_with_its_answer_if_read(archive):
     archive.upsert([
         *(Question(f"q{n}", "title", accepted_answer_id=f"a{n}") for n in range(9)),
         *(Answer(f"a{n}", f"q{n}", "text", created_at=f"2020-0{n + 1}-01") for n in range(8)),
@@ -50,7 +50,7 @@ NEED_A_MODEL = {"pretrained"}
 
 
 @pytest.mark.parametrize("name", sorted({*rankers.names()} - NEED_A_MODEL))
-def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Path) -> None:
+def test_committed_view_retrieves_what_was_last_indexed(name: str, tmp_path: Path) -> None:
     if name in PACKAGED_ENCODERS and not find_package(name).is_installed:
         pytest.skip(f"needs the extra {find_package(name).extra}")
     far = {"z"} if name in PACKAGED_ENCODERS else set()  # these have no minimum score

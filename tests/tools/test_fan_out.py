@@ -17,7 +17,7 @@ def fan_out(monkeypatch):
     return fan_out
 
 
-def test_a_search_of_one_shard_takes_what_was_measured(fan_out):
+def test_search_of_one_shard_takes_its_measure(fan_out):
     assert fan_out.simulate_fan_out([5.0], shards=1, rate=0.001) == pytest.approx((5, 5))
 
 
@@ -40,7 +40,7 @@ def test_searches_wait_for_the_core_that_they_share(fan_out):
     assert (1 - load) * sum(terms) == pytest.approx(0.95, abs=0.01)
 
 
-def test_two_shards_of_a_core_are_searched_one_after_the_other(fan_out):
+def test_two_shards_of_a_core_run_in_turn(fan_out):
     assert fan_out.simulate_fan_out([5.0], shards=4, rate=0.001, shards_per_core=2) == pytest.approx((10, 10))
 
 

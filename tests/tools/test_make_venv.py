@@ -33,7 +33,7 @@ def made(tmp_path: Path, python: str) -> "subprocess.CompletedProcess[str]":
         (OLD, "Install one, or name it: make demo PYTHON=/path/to/python3.12"),
     ],
 )
-def test_what_is_missing_is_said_with_the_line_that_mends_it(tmp_path: Path, python: str, line: str) -> None:
+def test_missing_thing_is_said_with_its_cure(tmp_path: Path, python: str, line: str) -> None:
     done = made(tmp_path, python)
     assert done.returncode == 1
     assert line in done.stderr.splitlines()

@@ -58,7 +58,7 @@ def test_it_is_copied_and_served_with_words(archive, model):
     assert get_served_ranker(archive) == served, "nothing is deployed twice"
 
 
-def test_a_fine_tuned_model_remembers_what_it_has_learned_from(archive, model, tmp_path):
+def test_fine_tuned_model_remembers_its_training_data(archive, model, tmp_path):
     tuned = tmp_path / "elsewhere/models/tuned"
     shutil.copytree(model, tuned / "pretrained")
     (tuned / "model.toml").write_text('encoder = "pretrained"\n[trained]\ntrained_until = "2024-05-06"\n')
@@ -169,7 +169,7 @@ def test_it_is_fetched_when_asked(archive, hub):
     assert f"small-model, from {HUB_NAME} at {COMMIT}" in " ".join(askalike("info", archive.path).stdout.split())
 
 
-def test_a_file_that_is_not_what_the_hub_describes_is_refused(archive, hub):
+def test_file_unlike_the_hubs_description_is_refused(archive, hub):
     hub.changed = "model.safetensors"
     with pytest.raises(InputError, match="differs from the file that the hub describes") as error:
         adopt_encoder(archive, HUB_NAME, download=True)
@@ -183,7 +183,7 @@ def test_an_unknown_model_is_one_line(archive, hub):
     assert "\n" not in str(error.value)
 
 
-def test_a_hub_that_cannot_be_reached_is_one_line(archive, monkeypatch):
+def test_unreachable_hub_is_one_line(archive, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")  # nothing listens there
     with pytest.raises(InputError, match="could not be fetched .*; check the name and the network"):
         adopt_encoder(archive, HUB_NAME, download=True)

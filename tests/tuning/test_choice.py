@@ -69,7 +69,7 @@ def test_a_hybrid_competes_over_the_lexical_choice(lexical):
     assert choose(entries, QUERIES) is entries[2]
 
 
-def test_what_is_simpler_than_a_pre_trained_encoder_has_to_be_as_good(lexical):
+def test_simpler_than_pre_trained_must_be_as_good(lexical):
     """Six queries in 400 are no significant difference."""
     encoder = entry(7, better(lexical, 46), "pretrained")
     worse, as_good = entry(3, better(lexical, 40)), entry(3, better(lexical, 46))
@@ -79,7 +79,7 @@ def test_what_is_simpler_than_a_pre_trained_encoder_has_to_be_as_good(lexical):
     assert choose([entry(0, lexical), worse, encoder, entry(8, better(lexical, 90))], QUERIES).candidate.stage == 8
 
 
-def test_what_is_simpler_has_to_be_as_good_as_what_the_encoder_brings(lexical):
+def test_simpler_has_to_equal_what_encoders_bring(lexical):
     """It is better than the encoder alone, and not significantly worse than that together with something else."""
     encoder, with_votes = entry(7, better(lexical, 40), "pretrained"), entry(9, better(lexical, 80))
     simpler = entry(3, better(lexical, 76))
@@ -87,11 +87,11 @@ def test_what_is_simpler_has_to_be_as_good_as_what_the_encoder_brings(lexical):
     assert choose([entry(0, lexical), entry(3, better(lexical, 80)), encoder, with_votes], QUERIES).candidate.stage == 3
 
 
-def test_an_encoder_that_does_not_beat_the_lexical_rankers_changes_nothing(lexical):
+def test_encoder_worse_than_words_changes_nothing(lexical):
     assert choose([entry(0, lexical), entry(7, better(lexical, 2), "pretrained")], QUERIES).candidate.stage == 0
 
 
-def test_the_lexical_ranker_to_beat_is_the_best_and_the_one_to_serve_the_simplest(lexical):
+def test_best_lexical_is_beaten_and_simplest_serves(lexical):
     entries = [entry(0, lexical), entry(1, better(lexical, 1))]
     assert best_lexical(entries, QUERIES).candidate.stage == 1
     assert choose_lexical(entries, QUERIES).candidate.stage == 0
@@ -107,7 +107,7 @@ def test_a_difference_has_its_interval_and_p(lexical):
     assert difference.n == N
 
 
-def test_an_interval_of_groups_holds_what_differs_within_them(lexical):
+def test_interval_of_groups_holds_their_differences(lexical):
     groups = {query: "x" if n < N // 2 else "y" for n, query in enumerate(QUERIES)}
     second = dict(zip(QUERIES, lexical, strict=True))
     first = {query: value + (groups[query] == "x") for query, value in second.items()}  # one group gains, one does not

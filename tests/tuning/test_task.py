@@ -79,7 +79,7 @@ def test_given_splits_keep_their_parts(tmp_path):
     assert set(tuning_task.held_out_splits) == {"dev", "test"}
 
 
-def test_a_split_in_which_nothing_is_relevant_is_named(tmp_path):
+def test_split_without_relevance_is_named(tmp_path):
     with Archive.open(labelled(tmp_path / "a")) as archive:
         for split, grade in (("train", 1), ("dev", 1), ("test", 0)):
             archive.upsert([EvaluationQuery(split, Question(f"{split}{n}", f"{split} bread {n}")) for n in range(12)])

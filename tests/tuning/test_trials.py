@@ -20,7 +20,7 @@ def archive(archive):
     return archive
 
 
-def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
+def test_weighted_hybrids_rank_as_each_alone(archive):
     hybrids = [Trial("hybrid", {"parts": ["bm25", "tfidf"], "weights": [w, 1.0]}) for w in (0.0, 1.0, 3.0)]
     task, parts = RankingTask(archive), {"dev": LABELS}
     together = list(TrialEvaluator(task, parts, ["RR"]).evaluate_trials([*hybrids, Trial("bm25")]))
@@ -28,7 +28,7 @@ def test_hybrids_of_other_weights_are_ranked_as_each_alone(archive):
     assert together[:3] == alone
 
 
-def test_an_index_that_another_process_writes_is_not_removed(archive):
+def test_foreign_index_is_not_removed(archive):
     evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
     list(evaluator.evaluate_trials([Trial("bm25", {"fields": "title"})]))
     [index] = rankers.create("bm25", {"fields": "title"}).indexes(archive.view())
@@ -40,7 +40,7 @@ def test_an_index_that_another_process_writes_is_not_removed(archive):
 
 
 @pytest.mark.parametrize("name", registry.names("similarity"))
-def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, archive):
+def test_similarities_declare_grids_that_begin_with_defaults(name, archive):
     grids = tuning_grids(archive, name, {})
     trials = [dict(zip(grid, values, strict=True)) for grid in grids for values in product(*grid.values())]
     assert rankers.create(name, trials[0]).similarity == rankers.create(name).similarity
@@ -48,7 +48,7 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
     assert len(built) == len(trials) > 1
 
 
-def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
+def test_fields_have_weights_with_titles_and_bodies(archive):
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])
     assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)

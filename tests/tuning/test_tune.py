@@ -53,7 +53,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
 
 
 @pytest.mark.long
-def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_lexical):
+def test_same_again_measures_and_serves_nothing_new(tmp_path, only_lexical):
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
         first = run.tune_archive(archive)
@@ -62,24 +62,6 @@ def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_l
         assert lines(path) == known
         assert second.verdict.sentence == first.verdict.sentence
         assert len(serving_history(archive)) == 1
-
-
-@pytest.mark.long
-def test_interrupted_it_goes_on(tmp_path, only_lexical):
-    path = labelled(tmp_path / "a")
-    with Archive.open(path) as archive:
-
-        def stop(event):
-            if isinstance(event, successive_candidates.CandidateResult) and event.candidate.name.startswith("dfr"):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            run.tune_archive(archive, on_event=stop)
-        known = len(lines(path))
-        run.tune_archive(archive)
-    names = [line["name"] for line in lines(path) if line["name"] != "made"]
-    assert len(names) == len(set(names)) > known / 2
-    assert not [p for p in (path / "index").iterdir() if "terms" not in p.name]
 
 
 @pytest.mark.long
@@ -100,7 +82,7 @@ def test_killed_it_goes_on(tmp_path):
 
 
 @pytest.mark.long
-def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypatch):
+def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(successive_candidates, "list_families", lambda: (FAMILIES[0],))
     monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 0.01)
@@ -115,7 +97,7 @@ def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long) for seed in (0, 1, 2)])
-def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
+def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
     monkeypatch.setattr(successive_candidates, "list_families", lambda: (FAMILIES[0],))
@@ -199,7 +181,7 @@ def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, le
     ]  # fmt: skip
 
 
-def test_on_pseudo_queries_it_says_so_and_is_not_calibrated(tmp_path, only_lexical, lexical_settings):
+def test_pseudo_queries_are_said_and_not_calibrated(tmp_path, only_lexical, lexical_settings):
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive)
         assert "pseudo-queries" in outcome.verdict.sentence
@@ -289,6 +271,6 @@ def test_tune_index_over_budget(tmp_path):
         next(evaluator.evaluate_trials([Trial("bm25")]))
 
 
-def test_a_cross_encoder_needs_the_package_that_ranks_with_it(archive):
+def test_cross_encoder_needs_its_package(archive):
     with pytest.raises(SettingsError, match=r"cross_encoder is not installed: pip install 'askalike\[research\]'"):
         run.tune_archive(archive, cross_encoder="anything")

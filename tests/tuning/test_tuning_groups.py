@@ -25,7 +25,7 @@ def archive(archive):
 
 
 @pytest.mark.parametrize("budget_s", [0, pytest.param(600, marks=pytest.mark.long)])
-def test_tune_ranks_within_groups_and_counts_each_the_same(archive, monkeypatch, budget_s):
+def test_tune_ranks_and_counts_within_groups(archive, monkeypatch, budget_s):
     monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
     verdict = run.tune_archive(archive, budget_s=budget_s).verdict

@@ -41,7 +41,7 @@ def test_what_beats_the_incumbent_serves():
 @pytest.mark.parametrize(
     "measured", [PairedDifference(0.079, -0.01, 0.16, 0.08, 100), PairedDifference(-0.1, -0.2, -0.05, 0.001, 100)]
 )
-def test_a_choice_that_does_not_beat_the_incumbent_does_not_serve(measured):
+def test_choice_below_the_incumbent_does_not_serve(measured):
     verdict = replace(VERDICT, gain=measured)
     assert verdict.served_trial is LEXICAL
     assert verdict.sentence.endswith("no significant gain; lm_jelinek_mercer stays active")

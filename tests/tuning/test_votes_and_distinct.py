@@ -7,6 +7,7 @@ from askalike.core.types import EvaluationQuery, Judgement, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import run, successive_candidates
+from database import run_sql
 
 THINGS = 60
 CROWD = 11
@@ -72,7 +73,7 @@ def test_votes_that_do_not_help_do_not_serve(tmp_path):
 @pytest.mark.long
 def test_without_votes_they_are_not_tried(tmp_path):
     with Archive.open(voted(tmp_path / "a", None)) as archive:
-        archive._connection.execute("UPDATE questions SET votes = NULL")
+        run_sql(archive, "UPDATE questions SET votes = NULL")
         assert not [t for t in run.tune_archive(archive).candidate_results if "votes" in t.candidate.name]
 
 

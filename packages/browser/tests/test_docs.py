@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from docs.test_examples import place, run_page  # noqa: F401 (place is a fixture)
+from docs.test_examples import check_page, place  # noqa: F401 (place is a fixture)
 
 PAGES = Path(__file__).parents[1] / "docs"
 
 
 def test_examples_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    run_page(PAGES / "static-site.md", place, monkeypatch)
+    check_page(PAGES / "static-site.md", place, monkeypatch)

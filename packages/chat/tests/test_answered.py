@@ -9,7 +9,7 @@ from askalike_chat.command import default_state
 from askalike_chat.errors import BotError
 
 
-def test_what_was_answered_survives_a_torn_line_and_is_held_by_one(tmp_path: Path) -> None:
+def test_answered_threads_survive_a_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "state" / "bot-slack.jsonl"
     with AnsweredThreads(path) as answered:
         answered.put(answered.put(GivenAnswer("C1/1", "C1", "1", "q")), answer="2")

@@ -49,7 +49,7 @@ def test_a_service_is_named_by_its_archive(address: str) -> None:
         with_session(make)
 
 
-def test_a_long_wait_and_a_dead_server_are_errors() -> None:
+def test_a_dead_server_is_an_error() -> None:
     async def post(session: ClientSession) -> Any:
         return await JsonApi(session, server.address, LOGIN).send_form("POST", "api/v1/messages", {})
 
@@ -121,7 +121,7 @@ def test_what_is_not_understood_names_its_place() -> None:
         read(Found, [])
 
 
-def test_a_channel_is_asked_for_again_after_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_channel_is_asked_for_hourly(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     async def ask(id: str) -> str:

@@ -29,9 +29,7 @@ from waiting import wait_for
 SOCKETS = [name for name, kind in KINDS.items() if issubclass(kind, SocketServer)]
 
 
-def test_a_new_thread_is_answered_once_with_link_likelihood_and_reason(
-    server: Any, desk: Service, tmp_path: Path
-) -> None:
+def test_new_thread_is_answered_once_with_a_reason(server: Any, desk: Service, tmp_path: Path) -> None:
     with bot_for(server, desk, tmp_path / "state.jsonl"):
         first = server.ask(LOST_CARD)
         [text] = wait_for(server.texts)
@@ -56,7 +54,7 @@ def server_event(server: Any, first: str) -> Any:
     return "MESSAGE_CREATE", {**message, "guild_id": "1"}
 
 
-def test_it_is_silent_off_topic_in_private_and_to_bots(server: Any, desk: Service) -> None:
+def test_it_is_silent_off_topic_and_to_bots(server: Any, desk: Service) -> None:
     with bot_for(server, desk):
         server.ask(OFF_TOPIC)
         server.ask(LOST_CARD, private=True)
@@ -69,7 +67,7 @@ def test_it_is_silent_off_topic_in_private_and_to_bots(server: Any, desk: Servic
         assert len(server.texts()) == own + 1
 
 
-def test_a_thread_is_not_answered_again_after_a_restart(server: Any, desk: Service, tmp_path: Path) -> None:
+def test_no_thread_is_answered_twice_after_restart(server: Any, desk: Service, tmp_path: Path) -> None:
     with bot_for(server, desk, tmp_path / "state.jsonl"):
         first = server.ask(LOST_CARD)
         wait_for(server.texts)
@@ -116,7 +114,7 @@ def drafts_in(service: Service, origin: str) -> list[Any]:
         return [draft for draft in list_drafts(opened) if draft.origin == origin]
 
 
-def test_a_check_mark_keeps_the_thread_as_the_draft_of_an_import(server: Any, desk: Service) -> None:
+def test_check_mark_keeps_the_thread_as_a_draft(server: Any, desk: Service) -> None:
     with bot_for(server, desk):
         first = server.ask("Where do I find the minutes of the chess club?")
         helpful = server.reply(first, "In the blue folder.")
@@ -135,7 +133,7 @@ def test_a_check_mark_keeps_the_thread_as_the_draft_of_an_import(server: Any, de
     assert draft.url.startswith(("http", "https"))
 
 
-def test_an_edit_changes_the_answer_and_a_deletion_takes_it_back(server: Any, desk: Service) -> None:
+def test_edits_change_the_answer_and_deletions_remove_it(server: Any, desk: Service) -> None:
     with bot_for(server, desk):
         changed, emptied, deleted = (server.ask(LOST_CARD) for _ in range(3))
         wait_for(lambda: len(server.texts()) == 3)
@@ -162,7 +160,7 @@ def test_a_removed_answer_is_not_written_again(server: Any, desk: Service) -> No
         assert len(server.texts()) == 1
 
 
-def test_rate_limits_are_obeyed_and_a_failed_answer_is_not_repeated(server: Any, desk: Service) -> None:
+def test_rate_limits_are_obeyed_without_repeated_answers(server: Any, desk: Service) -> None:
     with bot_for(server, desk):
         server.faults += [(429, {"retry_after": 0.01}), (429, "no JSON object"), (500, None)]
         failing = server.ask(LOST_CARD)
@@ -207,7 +205,7 @@ def odd_events(server: Any) -> list[Any]:
             {"type": "reaction", "op": "remove"}, {"type": "update_message", "rendering_only": True}]  # fmt: skip
 
 
-def test_a_refused_token_ends_the_bot_with_one_line(server: Any, desk: Service) -> None:
+def test_refused_token_ends_the_bot_with_one_line(server: Any, desk: Service) -> None:
     server.is_locked_out = True
     with bot_for(server, desk) as ended:
         [error] = wait_for(lambda: ended)
@@ -225,7 +223,7 @@ def test_each_event_is_acknowledged(product: str, desk: Service) -> None:
         settle(server)
 
 
-def test_slack_asks_to_reconnect_and_may_be_switched_off(desk: Service) -> None:
+def test_slack_may_reconnect_or_switch_it_off(desk: Service) -> None:
     with SlackServer() as server, bot_for(server, desk) as ended:
         server.send_raw({"type": "disconnect", "reason": "refresh_requested"})
         wait_for(lambda: server.connections == 2)
@@ -251,7 +249,7 @@ def test_discord_resumes_its_session_until_it_is_invalid(desk: Service) -> None:
         assert "Message Content Intent" in str(error)
 
 
-def test_a_post_of_a_forum_is_asked_by_its_title(desk: Service) -> None:
+def test_forum_post_is_asked_by_its_title(desk: Service) -> None:
     with DiscordServer() as server, bot_for(server, desk):
         post = server.post("I have lost my library card", "Since yesterday.")
         [text] = wait_for(server.texts)
@@ -289,7 +287,7 @@ def make_chat(product: Any) -> Chat:
     ("slack", "<https://h.example/a%28b%29|@**all** [x]>"),
     ("discord", "[@\u200b∗∗all∗∗ (x)](https://h.example/a%28b%29)"),
 ])  # fmt: skip
-def test_an_answer_says_how_likely_it_is_and_mentions_nobody(
+def test_answer_says_its_likelihood_and_mentions_nobody(
     product: Any, named: str, probability: float, words: str
 ) -> None:
     hit = Hit(id="q", title="@**all** [x]", probability=probability, solution="was solved in 2.1", main_words=("card",))
@@ -298,7 +296,7 @@ def test_an_answer_says_how_likely_it_is_and_mentions_nobody(
     assert f"{words}: both say card; was solved in 2.1." in text
 
 
-def test_a_question_without_an_address_is_linked_in_the_service() -> None:
+def test_question_without_an_address_is_linked_in_service() -> None:
     async def links(address: str, page: str | None) -> str | None:
         async with ClientSession() as session:
             return Client(session, address).link("a/1", page)
@@ -313,7 +311,7 @@ def test_a_question_without_an_address_is_linked_in_the_service() -> None:
     assert "asked before: Title\n" in format_answer(make_chat("zulip"), hit, None)
 
 
-def test_a_text_of_a_message_becomes_no_mention_and_no_link(desk: Service) -> None:
+def test_message_becomes_no_mention_and_no_link(desk: Service) -> None:
     with SlackServer() as server, bot_for(server, desk):
         first = server.ask(LOST_CARD)
         wait_for(server.texts)
@@ -324,7 +322,7 @@ def test_a_text_of_a_message_becomes_no_mention_and_no_link(desk: Service) -> No
 
 
 @pytest.mark.parametrize("interval", ["NaN", "0", "-5", "1e300", "-Infinity", '"x"', "null"])
-def test_a_heartbeat_of_no_time_ends_the_connection_alone(desk: Service, interval: str) -> None:
+def test_missing_heartbeat_ends_the_connection_alone(desk: Service, interval: str) -> None:
     with DiscordServer() as server:
         server.intervals.append(interval)
         with bot_for(server, desk):
@@ -333,7 +331,7 @@ def test_a_heartbeat_of_no_time_ends_the_connection_alone(desk: Service, interva
         assert len([message for message in server.received if message["op"] == 2]) == 1
 
 
-def test_a_fault_of_the_bot_is_logged_and_the_next_event_taken(
+def test_fault_is_logged_and_the_next_event_taken(
     desk: Service, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, failures = Bot._search, [KeyError("a mistake")]
@@ -373,7 +371,7 @@ def test_a_service_that_keeps_nothing_gets_no_words(archive: Path, serve: Callab
     assert verdicts_in(service) == drafts_in(service, f"zulip/7/{first}") == []
 
 
-def test_a_key_to_read_answers_and_one_to_write_keeps_drafts(
+def test_separate_keys_read_answers_and_keep_drafts(
     archive: Path, serve: Callable[..., Service], caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = {scope: create_key(archive, scope) for scope in ("read", "write")}

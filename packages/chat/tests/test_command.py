@@ -39,7 +39,7 @@ def test_credentials_come_from_the_environment_or_a_file(tmp_path: Path, monkeyp
         read_credentials(None, tuple(names))
 
 
-def test_a_key_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASKALIKE_KEY", raising=False)
     assert read_key(None) == ""
     monkeypatch.setenv("ASKALIKE_KEY", "ask_1")
@@ -89,7 +89,7 @@ class BotProcess:
 
 
 @pytest.mark.parametrize("program", [(), ("--bot",)])
-def test_the_command_prints_what_it_would_say_and_ends_when_asked(
+def test_command_prints_what_it_would_say_and_ends(
     server: Any, desk: Service, tmp_path: Path, program: tuple[str, ...]
 ) -> None:
     with BotProcess(server, page_of(desk), tmp_path, "--min-similarity", "0.3", "--dry-run", *program) as bot:

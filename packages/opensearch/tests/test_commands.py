@@ -26,7 +26,7 @@ def library(tmp_path_factory):
     return import_riverside(tmp_path_factory.mktemp("commands") / "library")
 
 
-def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tmp_path, monkeypatch):
+def test_output_is_the_same_with_and_without(cluster_url, library, tmp_path, monkeypatch):
     here = run("search", library, "my card was stolen", *RANKER, "--explain")  # it saves the threshold of silence
     shutil.rmtree(library / "index")
     assert "questions indexed for lm_jelinek_mercer" in run(
@@ -47,7 +47,7 @@ def test_the_same_is_printed_with_and_without_a_cluster(cluster_url, library, tm
 
 
 @pytest.mark.long
-def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without_a_cluster(cluster_url, tmp_path):
+def test_evaluation_calibration_and_dedupe_agree_with_local(cluster_url, tmp_path):
     path = import_riverside(tmp_path / "library")
     results = []
     for engine in ((), ("--engine", f"opensearch+{cluster_url}")):
@@ -71,7 +71,7 @@ def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without
 
 
 @pytest.mark.long
-def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, tmp_path):
+def test_status_tells_lag_and_drop_removes_everything(cluster_url, tmp_path):
     path = import_riverside(tmp_path / "library")
     engine = ("--engine", f"opensearch+{cluster_url}")
     assert (

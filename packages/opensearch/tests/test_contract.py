@@ -22,7 +22,7 @@ def address(cluster_url):
 @pytest.mark.parametrize(
     "settings", [{}, pytest.param({"fields": "title,text,answer"}, marks=pytest.mark.long)], ids=str
 )
-def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name, settings):
+def test_results_are_those_of_the_local_engine(cluster_url, library, name, settings):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
     with LocalEngine.open(library, name, settings) as local:

@@ -90,7 +90,7 @@ def test_all_nodes_gone_and_back(cluster, make_archive, monkeypatch):
 
 
 @pytest.mark.parametrize("which", ["the manager", "another node"])
-def test_a_node_that_the_network_cuts_off_fails_nothing(make_archive, which):
+def test_node_that_is_cut_off_fails_nothing(make_archive, which):
     pytest.importorskip("yaml", reason="needs PyYAML")
     try:
         with open_network(3) as network, Cluster(settings=operators_settings(), places=network.places) as cluster:
@@ -110,7 +110,7 @@ def test_a_node_that_the_network_cuts_off_fails_nothing(make_archive, which):
 
 
 @pytest.mark.parametrize("small_disk", ["64m"], indirect=True)
-def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archive, monkeypatch):
+def test_full_disk_refuses_writes_that_follow_later(small_disk, make_archive, monkeypatch):
     free = {"low": "16mb", "high": "12mb", "flood_stage": "8mb"}  # shares would also hold for the other node's disk
     settings = {f"cluster.routing.allocation.disk.watermark.{name}": size for name, size in free.items()}
     settings |= {"cluster.routing.allocation.disk.threshold_enabled": "true", "cluster.info.update.interval": "10s"}

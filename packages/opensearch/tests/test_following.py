@@ -29,7 +29,7 @@ def found(archive, text="bread", ranker=None):
     return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", text)}, 500)["q"]}
 
 
-def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monkeypatch):
+def test_interrupted_build_goes_on_after_acknowledged_changes(archive, monkeypatch):
     monkeypatch.setattr("askalike_opensearch.index.BULK_BYTES", 10_000)
     sent, flush = [], OpenSearchWriter._flush
 
@@ -54,7 +54,7 @@ def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monke
     assert min(docids) == acknowledged + 1
 
 
-def test_two_that_follow_at_once_and_one_that_is_late_change_nothing(archive):
+def test_concurrent_and_late_followers_change_nothing(archive):
     one, other = rankers.create("bm25"), rankers.create("bm25")
     found(archive, ranker=one)
     archive.upsert([Question("q1", "a samovar for tea", rephrasings=("urn", "kettle"))])
@@ -69,7 +69,7 @@ def test_two_that_follow_at_once_and_one_that_is_late_change_nothing(archive):
     assert found(archive, "kettl") == set()
 
 
-def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypatch):
+def test_resent_change_counts_once(archive, monkeypatch):
     send, lost = opensearchpy.Transport.perform_request, []
 
     def lose_one_answer(self, method, path, **options):
@@ -90,7 +90,7 @@ def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypat
     )
 
 
-def test_what_only_a_node_had_that_was_cut_off_is_sent_again(archive, monkeypatch):
+def test_writes_of_a_lost_node_are_resent(archive, monkeypatch):
     send, refused = opensearchpy.Transport.perform_request, []
 
     def refuse_first(self, method, path, **options):
@@ -103,7 +103,7 @@ def test_what_only_a_node_had_that_was_cut_off_is_sent_again(archive, monkeypatc
     assert len(found(archive)) == len(refused) == 300
 
 
-def test_an_index_that_a_lost_answer_has_created_is_no_error(archive):
+def test_index_that_a_lost_answer_created_is_fine(archive):
     index = opened_index(rankers.create("bm25"), archive)
     settings, fields = index.schema()
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_an_index_that_a_lost_answer_has_created_is_no_error(archive):
     assert index.generations() == [f"{index.name}-000001"]
 
 
-def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archive):
+def test_index_of_another_version_is_rebuilt_beside_it(archive):
     ranker = rankers.create("bm25")
     assert len(found(archive, ranker=ranker)) == 300
     index = opened_index(ranker, archive)
@@ -129,7 +129,7 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
     assert opened_index(again, archive).generations() == [f"{generation[:-1]}2"]
 
 
-def test_searches_go_on_while_a_new_generation_is_built(archive, monkeypatch):
+def test_searches_go_on_while_a_generation_is_built(archive, monkeypatch):
     ranker, again = rankers.create("bm25"), rankers.create("bm25")
     found(archive, ranker=ranker)
     searched, put = [], OpenSearchWriter.put
@@ -147,7 +147,7 @@ def test_searches_go_on_while_a_new_generation_is_built(archive, monkeypatch):
     assert opened_index(again, archive).generations()[0].endswith("-000002")
 
 
-def test_a_cluster_that_refuses_writes_says_why_and_follows_later(archive, monkeypatch):
+def test_refused_writes_say_why_and_follow_later(archive, monkeypatch):
     monkeypatch.setattr("askalike_opensearch.connection.RETRY_S", 1.0)
     ranker = rankers.create("bm25")
     found(archive, ranker=ranker)

@@ -14,7 +14,7 @@ REQUESTS_FOR_A_BATCH = 25
 """Eleven to look words up, and those of any search; they were more than four for each query."""
 
 
-def test_a_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monkeypatch):
+def test_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monkeypatch):
     path = import_riverside(tmp_path / "library")
     send, sent = opensearchpy.Transport.perform_request, []
 

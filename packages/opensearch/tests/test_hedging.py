@@ -49,18 +49,18 @@ def test_one_that_answers_in_time_is_asked_alone():
     assert nodes.asked == 1
 
 
-def test_where_one_does_not_answer_the_next_is_asked(over):
+def test_silent_first_node_yields_to_the_next(over):
     assert first_answer(Nodes(over, "second"), 2, 0.01, ConnectionError) == "second"
 
 
-def test_the_first_may_still_be_the_first_to_answer():
+def test_first_node_may_still_answer_first():
     nodes = Nodes(late := Late(), ConnectionError("gone"))
     Thread(target=lambda: (nodes.second_asked.wait(), late.set()), daemon=True).start()
     assert first_answer(nodes, 2, 0.01, ConnectionError) == "late"
     assert nodes.asked == 2
 
 
-def test_where_one_fails_the_next_is_asked_at_once():
+def test_failing_first_node_yields_at_once():
     nodes = Nodes(ConnectionError("gone"), "second", "third")
     assert first_answer(nodes, 3, NEVER_S, ConnectionError) == "second"
     assert nodes.asked == 2
@@ -98,7 +98,7 @@ def test_requests_go_to_the_nodes_in_turn():
     assert [in_turn.select(["a", "b"]) for _ in range(3)] == ["a", "b", "a"]
 
 
-def test_patience_follows_what_is_usual_and_doubles_with_each_round():
+def test_patience_follows_latency_and_doubles_each_round():
     delay = HedgeDelay(0.1)
     assert delay.wait_s == 0.1
     assert [delay.give_up_s(rounds, 30) for rounds in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]

@@ -14,7 +14,7 @@ yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 FOLDER = Path(__file__).parents[1] / "docs" / "operators"
 
 
-def test_the_compose_file_starts_three_nodes_and_two_desks():
+def test_compose_file_starts_three_nodes_and_two_desks():
     services = yaml.safe_load((FOLDER / "docker-compose.yml").read_text())["services"]
     nodes = {name: service for name, service in services.items() if name.startswith("opensearch")}
     assert {service["environment"]["node.name"] for service in nodes.values()} == nodes.keys()
@@ -37,7 +37,7 @@ def arguments_of_desks():
     return command, deployment["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
-def test_the_command_of_a_desk_has_the_options_that_serve_takes(monkeypatch):
+def test_desk_command_has_options_that_serve_takes(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     image = (FOLDER.parents[3] / "deploy" / "Dockerfile").read_text()
     assert 'ENTRYPOINT ["askalike"]' in image
@@ -50,7 +50,7 @@ def test_the_command_of_a_desk_has_the_options_that_serve_takes(monkeypatch):
         assert arguments[1].startswith(f"{volume}/")
 
 
-def test_the_desks_of_kubernetes_find_the_cluster_of_the_helm_values():
+def test_kubernetes_desks_find_the_helm_cluster():
     values = yaml.safe_load((FOLDER / "opensearch-values.yaml").read_text())
     claim, deployment, service = yaml.safe_load_all((FOLDER / "askalike.yaml").read_text())
     pod = deployment["spec"]["template"]

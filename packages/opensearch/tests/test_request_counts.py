@@ -42,7 +42,7 @@ def open_engine(archive):
     return LocalEngine(archive, rankers.create("bm25"), archive.view())
 
 
-def test_a_write_makes_three_requests_and_five_where_older_texts_may_be_left(archive, sent):
+def test_write_makes_three_requests_or_five(archive, sent):
     engine = open_engine(archive)
     engine.searcher()
     for question, more in (("new", ()), ("new", ("POST _refresh", "POST _delete_by_query"))):
@@ -56,7 +56,7 @@ def test_a_write_makes_three_requests_and_five_where_older_texts_may_be_left(arc
     assert sent == ["GET state", "POST _refresh", "POST _delete_by_query", "PUT state"]
 
 
-def test_a_search_makes_one_request_and_two_after_a_change(archive, sent):
+def test_search_makes_one_request_or_two(archive, sent):
     engine, other = open_engine(archive), open_engine(archive)
     archive.upsert([Question("new", "a samovar")])
     engine.searcher()
@@ -73,7 +73,7 @@ def test_a_search_makes_one_request_and_two_after_a_change(archive, sent):
     assert sent == ["POST _mtermvectors", "POST _msearch", "POST _msearch"]
 
 
-def test_changes_that_wait_for_another_thread_are_sent_together(archive, sent):
+def test_waiting_changes_are_sent_together(archive, sent):
     made, failures = threading.Barrier(5), []
 
     def write(n):
@@ -96,7 +96,7 @@ def test_changes_that_wait_for_another_thread_are_sent_together(archive, sent):
     assert sent.count("POST _bulk") == sent.count("PUT state") == 1
 
 
-def test_a_state_that_was_read_before_a_newer_one_was_written_does_not_count():
+def test_state_read_before_a_newer_write_is_ignored():
     shared = SharedIndex[StoredState | None]()
     shared.refresh(lambda: OLD)
 
@@ -110,7 +110,7 @@ def test_a_state_that_was_read_before_a_newer_one_was_written_does_not_count():
     assert shared.searcher(lambda stored: stored) == NEW
 
 
-def test_a_searcher_is_made_again_once_every_copy_shows_its_state(monkeypatch):
+def test_searcher_is_remade_once_all_copies_agree(monkeypatch):
     shared, made = SharedIndex[object](), []
     clock = iter(range(100))
     monkeypatch.setattr(state.time, "monotonic", lambda: next(clock) / 10)

@@ -91,7 +91,7 @@ def port(cluster_url, certificate):
         server.shutdown()
 
 
-def test_an_archive_is_searched_over_tls_with_a_login(port, certificate, tmp_path):
+def test_archive_is_searched_over_tls_with_a_login(port, certificate, tmp_path):
     address = f"https://{USER}:s%40cret@127.0.0.1:{port}?ca={certificate[0]}"
     with Archive.open(make_archive(tmp_path / "desk", 5), f"opensearch+{address}") as archive:
         searcher = rankers.open_current(rankers.create("bm25"), archive.view())
@@ -105,7 +105,7 @@ def test_a_wrong_password_is_one_line(port, certificate):
     assert "\n" not in str(raised.value)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_one_line(port):
+def test_unknown_certificate_is_one_line(port):
     with pytest.raises(
         EngineError, match=r"certificate is not trusted \(self.signed certificate\).*\?ca=FILE"
     ) as raised:

@@ -41,7 +41,7 @@ def place(desk):
     return desk.parent
 
 
-def test_it_prints_the_table_the_verdict_and_where_the_folder_is(place):
+def test_it_prints_table_verdict_and_folder(place):
     done = askalike("experiment", "two.toml", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Two\nsystem")
@@ -131,7 +131,7 @@ def twice():
     return rows
 
 
-def test_a_backtest_from_a_file_of_issues_with_a_judged_sample(tmp_path):
+def test_backtest_works_from_issues_with_judgements(tmp_path):
     (tmp_path / "issues.json").write_text(json.dumps(twice()))
     words = ("backtest", "issues.json", "--last", 8, "-r", "bm25", "--threshold", "0.5", "-o", "tested")
     assert "8 of 8: 100 %" in askalike(*words, cwd=tmp_path).stdout

@@ -57,14 +57,14 @@ def test_mteb_measures_a_ranker_and_saves_its_results(tmp_path: Path) -> None:
     model.close()
 
 
-def test_a_query_finds_a_document_with_its_own_id_because_mteb_has_its_own_rule() -> None:
+def test_query_finds_a_document_with_its_own_id() -> None:
     model = ArchiveSearch("bm25")
     model.index(CORPUS)
     assert next(iter(model.search(QUERIES, top_k=2)["q1"])) == "q1"
     model.close()
 
 
-def test_candidates_of_a_reranking_task_are_all_that_is_ranked() -> None:
+def test_reranking_ranks_the_given_candidates_alone() -> None:
     model = ArchiveSearch("bm25")
     model.index(CORPUS)
     found = model.search(QUERIES[:1], top_k=10, top_ranked={"q1": ["d1", "d3"]})

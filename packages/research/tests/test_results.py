@@ -35,7 +35,7 @@ def test_a_page_that_differs_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
-def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path: Path) -> None:
+def test_report_says_its_origin_and_holds_no_text(path: Path) -> None:
     report = json.loads(path.read_text(encoding="utf-8"))
     rows = report if isinstance(report, list) else [report]
     of_benchmark = path.stem in BENCHMARKS
@@ -56,7 +56,7 @@ def stands_in_the_log(figure: str) -> bool:
     return bool(re.search(rf"(?<![\d.])({spellings})(?!\d)", LOG))
 
 
-def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
+def test_figures_of_negative_results_stand_in_the_log() -> None:
     figures = find_figures(re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE))
     assert len(figures) > 40
     assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
@@ -72,14 +72,14 @@ def test_papers_has_tables_of_measurements_from_reports_alone() -> None:
     assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
 
 
-def test_sections_of_the_log_that_papers_names_are_there() -> None:
+def test_sections_that_papers_names_are_there() -> None:
     titles = [line.partition(" · ")[2] for line in LOG.splitlines() if line.startswith("## ")]
     named = re.findall(r"(?:\(log,| and) “([^”]+)”", " ".join(PAPERS.split()))
     assert len(named) > 5
     assert [name for name in named if not any(title.startswith(name) for title in titles)] == []
 
 
-def test_what_supersedes_a_section_of_the_log_stands_above_it() -> None:
+def test_superseded_section_names_what_supersedes_it() -> None:
     titles: list[str] = []
     marks = 0
     for line in LOG.splitlines():

@@ -29,7 +29,7 @@ def test_no_answer_below_the_line(desk):
     assert (reply.abstained, reply.generated, reply.sources) == (True, False, ())
 
 
-def test_between_without_a_model_that_writes_is_a_line(desk):
+def test_between_without_a_writing_model_is_refused(desk):
     with (
         LocalEngine.open(desk, RANKER) as engine,
         pytest.raises(SettingsError, match="no model of this archive can write"),

@@ -79,9 +79,7 @@ def ask(engine: LocalEngine, endpoint: ChatEndpoint, title: str = LOST_CARD) -> 
     return write_grounded(Question("", title), engine.answer(title, "nearest", 2), endpoint)
 
 
-def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
-    engine: LocalEngine, chat: ChatServer
-) -> None:
+def test_supported_sentences_are_kept_alone(engine: LocalEngine, chat: ChatServer) -> None:
     first = engine.answer(LOST_CARD, "nearest", 1).sources[0]
     sentence = first.text.split(". ")[0].rstrip(".")
     chat.text = (
@@ -101,7 +99,7 @@ def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_a_redirect_is_an_error_so_that_no_other_host_gets_the_key(chat: ChatServer, status: int) -> None:
+def test_redirect_is_an_error_and_reveals_no_key(chat: ChatServer, status: int) -> None:
     other = ChatServer()
 
     def redirect(handler: QuietHandler) -> None:
@@ -135,7 +133,7 @@ def test_below_the_threshold_nobody_is_asked(engine: LocalEngine, chat: ChatServ
     assert (chat.requests, grounded.written) == ([], 0)
 
 
-def test_an_answer_that_was_cut_off_loses_its_last_sentence_alone(engine: LocalEngine, chat: ChatServer) -> None:
+def test_cut_answer_loses_its_last_sentence_alone(engine: LocalEngine, chat: ChatServer) -> None:
     sentence = engine.answer(LOST_CARD, "nearest", 1).sources[0].text.split(". ")[0].rstrip(".")
     chat.text, chat.finish_reason = f"{sentence} [r013]. {sentence} and", "length"
     assert ask(engine, chat.endpoint()).reply.text == f"{sentence} [r013]."
@@ -191,7 +189,7 @@ def test_an_endpoint_that_misbehaves_is_one_clear_error(engine: LocalEngine, cha
     assert "secret" not in str(error.value)
 
 
-def test_an_endpoint_that_is_not_there_and_an_address_that_is_none() -> None:
+def test_missing_endpoint_and_impossible_address() -> None:
     with pytest.raises(EndpointError, match="does not answer"):
         ChatEndpoint("http://127.0.0.1:9/v1", "small").complete([])
     with pytest.raises(SettingsError, match="expected an address"):
@@ -216,7 +214,7 @@ def test_support_needs_most_words_and_all_numbers() -> None:
     assert not is_supported("...", text)
 
 
-def test_a_sentence_that_denies_what_a_text_says_is_not_supported() -> None:
+def test_sentence_denying_its_text_is_not_supported() -> None:
     text = "Opening hours\nThe library opens at 9.30 on weekdays. Dogs are not allowed inside. Guests pay a deposit."
     assert is_supported("Dogs are not allowed inside.", text)
     assert not is_supported("Dogs are allowed inside.", text)

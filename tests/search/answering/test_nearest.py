@@ -38,7 +38,7 @@ def path(tmp_path):
     return tmp_path / "kitchen"
 
 
-def test_the_best_answer_of_each_question_with_its_origin(path):
+def test_best_answer_of_each_question_with_origin(path):
     with LocalEngine.open(path, RANKER) as desk:
         reply = desk.answer("boil an egg")
     assert (reply.text, reply.generated, reply.abstained) == ("Seven minutes.", False, False)
@@ -61,7 +61,7 @@ def test_nothing_like_it_has_no_answer(path):
     assert not reply.generated
 
 
-def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
+def test_archive_without_answers_is_refused(tmp_path):
     with Archive.create(tmp_path / "bare") as made:
         made.upsert([Question("q", "How?"), Answer("a", "q", "")])
     for mode in ("nearest", "generate", "auto"):
@@ -69,7 +69,7 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
             desk.answer("How?", mode)
 
 
-def test_auto_without_a_calibration_is_the_stored_answer_or_none(path):
+def test_auto_without_calibration_gives_stored_answers(path):
     with LocalEngine.open(path, RANKER) as desk:
         assert desk.answer("How long do I boil an egg?", "auto").sources[0].question.id == "egg"
         assert desk.answer("Which vaccinations do I need for Tanzania?", "auto").abstained
@@ -126,18 +126,6 @@ def test_the_command_prints_them(path):
 
 def test_the_command_gives_json(path):
     found = json.loads(askalike("answer", path, "boil an egg", "--json", "--ranker", RANKER).stdout)
-    expected = {
-        "text",
-        "generated",
-        "grounded",
-        "abstained",
-        "removed_sentences",
-        "sources",
-        "ranker",
-        "model",
-        "took_ms",
-    }
-    assert set(found) == expected
     assert found["generated"] is False
     assert found["sources"][0]["license"] == "CC BY-SA 4.0"
     assert found["sources"][0]["question"] == {"id": "egg", "title": "How long do I boil an egg?"}

@@ -7,6 +7,7 @@ from serving import Service
 
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive
+from database import run_sql
 from waiting import wait_for
 
 ASK = "/a/riverside"
@@ -15,7 +16,7 @@ MAX_FIRST_LOAD_BYTES = 35_000
 
 def read_feedback(service):
     with Archive.open(service.archive_path) as archive:
-        return archive._connection.execute("SELECT title, shown_ids, chosen_id, verdict FROM feedback").fetchall()
+        return run_sql(archive, "SELECT title, shown_ids, chosen_id, verdict FROM feedback")
 
 
 def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
@@ -34,7 +35,7 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     page.get_by_role("heading", name="Recent questions").wait_for()
 
 
-def test_the_first_key_after_the_page_is_read_is_typed_into_the_question(visit) -> None:
+def test_first_key_after_loading_is_typed(visit) -> None:
     page = visit(ASK)
     page.add_init_script("addEventListener('DOMContentLoaded', () => { window.focused = document.activeElement.id; })")
     for _ in range(3):  # without a script, the browser is now and then so fast
@@ -42,7 +43,7 @@ def test_the_first_key_after_the_page_is_read_is_typed_into_the_question(visit) 
         assert page.evaluate("focused") == "title"
 
 
-def test_hits_of_a_misspelt_word_say_how_it_was_read(visit) -> None:
+def test_misspelt_hits_say_how_it_was_read(visit) -> None:
     page = visit(f"{ASK}?title=my+bike+was+stoeln")
     page.get_by_text("Read as: stoeln → stolen").wait_for()
     page = visit(ASK)
@@ -51,7 +52,7 @@ def test_hits_of_a_misspelt_word_say_how_it_was_read(visit) -> None:
     assert page.get_by_text("Read as:").count() == 0
 
 
-def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
+def test_going_back_shows_query_and_hits(visit) -> None:
     page = visit(ASK)
     page.locator("#title").fill("my bike was stolen")
     page.locator("#body").fill("from the station")
@@ -78,7 +79,7 @@ def test_improbable_hits_are_related_without_a_number(visit) -> None:
     assert related.locator("meter").count() == 0
 
 
-def test_where_nothing_is_likely_what_is_related_is_open(visit) -> None:
+def test_unlikely_hits_are_open_as_related(visit) -> None:
     page = visit(f"{ASK}?title=what+is+the+police+for")
     assert page.locator("#found").inner_text().endswith(("related questions", "related question"))
     assert page.locator(".item").first.is_visible()
@@ -164,7 +165,7 @@ def test_everything_works_without_javascript(visit, service) -> None:
     page.get_by_role("heading", name="1 answer").wait_for()
 
 
-def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visit) -> None:
+def test_question_shows_answers_and_reasons_of_duplicates(visit) -> None:
     page = visit("/a/riverside/questions/r013")
     same = page.get_by_role("region", name="Duplicates")
     top = same.locator(".tree > li")
@@ -234,7 +235,7 @@ def read_gaps(service: Service) -> dict[str, int]:
         return {gap.title: gap.count for gap in find_gaps(archive)}
 
 
-def test_a_question_that_no_hit_answers_is_posted_to_the_drafts(browser, taking: Service) -> None:
+def test_unanswered_question_is_posted_to_drafts(browser, taking: Service) -> None:
     page = browser.new_page(base_url=taking.url.geturl())
     page.goto(f"{ASK}?title=where+is+my+lost+library+card")
     post = page.get_by_role("button", name="Post your question")
@@ -255,7 +256,7 @@ def test_a_question_that_no_hit_answers_is_posted_to_the_drafts(browser, taking:
     page.close()
 
 
-def test_a_question_is_posted_without_javascript_and_counts_once(browser, taking: Service) -> None:
+def test_question_is_posted_without_javascript_once(browser, taking: Service) -> None:
     context = browser.new_context(base_url=taking.url.geturl(), java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{ASK}?title=library+card+for+a+zebra")
@@ -266,14 +267,14 @@ def test_a_question_is_posted_without_javascript_and_counts_once(browser, taking
     context.close()
 
 
-def test_questions_are_taken_only_where_the_operator_allows_it(visit) -> None:
+def test_questions_are_taken_where_the_operator_allows(visit) -> None:
     page = visit(f"{ASK}?title=library+card")
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted as missing.").wait_for()
     assert page.get_by_role("button", name="Post your question").count() == 0
 
 
-def test_a_question_that_is_too_long_for_a_title_goes_on_in_the_details(visit) -> None:
+def test_overlong_question_continues_in_the_details(visit) -> None:
     page = visit(f"/a/riverside?title={'my+card+is+lost+' * 80}&body=What+now")
     page.get_by_text("The rest of it is in the details.").wait_for()
     title, body = page.locator("#title").input_value(), page.locator("#body").input_value()

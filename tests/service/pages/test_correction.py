@@ -63,7 +63,7 @@ def fields_of(page: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("id", ["x%2F1", "math", "r013"])
-def test_a_form_that_is_sent_as_it_is_changes_nothing(service, id) -> None:
+def test_unchanged_form_changes_nothing(service, id) -> None:
     user = Browser(service)
     fields = fields_of(user.get(PAGE.format(id)).body)
     before = service.get(f"/v1/riverside/questions/{id}").json
@@ -81,7 +81,7 @@ def test_two_people_do_not_overwrite_each_other(service) -> None:
     assert service.get("/v1/riverside/questions/r030").json["title"] == "Mine"
 
 
-def test_of_corrections_sent_at_the_same_moment_one_is_saved(serve, archive) -> None:
+def test_one_of_concurrent_corrections_is_saved(serve, archive) -> None:
     service = serve(archive, options=("--workers", "2"))
     users, barrier = [Browser(service) for _ in range(N_USERS)], Barrier(N_USERS)
 
@@ -109,7 +109,7 @@ def test_a_correction_that_cannot_be_taken_is_refused(service) -> None:
     assert user.post(PAGE.format("nowhere"), **fields).status == 404
 
 
-def test_only_those_who_may_write_correct_and_see_the_history(serve, archive) -> None:
+def test_only_writers_correct_and_see_history(serve, archive) -> None:
     with Archive.open(archive) as opened:
         made = {scope: keys.create_key(opened, scope, f"the {scope} desk") for scope in ("read", "write")}
     served = serve(archive, options=("--set", "require_keys=true", "--set", "public=true"))

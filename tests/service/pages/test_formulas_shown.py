@@ -21,7 +21,7 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
     assert any(family.startswith("KaTeX") for family in families)
 
 
-def test_formulas_scroll_by_themselves_while_the_window_is_narrower(visit) -> None:
+def test_formulas_scroll_in_a_narrow_window(visit) -> None:
     page = visit(QUESTION, alone=True)
     page.locator(".prose .katex-display").wait_for()
     page.set_viewport_size({"width": 90, "height": 600})
@@ -61,7 +61,7 @@ def test_formulas_that_arrive_while_somebody_types_are_rendered(visit) -> None:
     page.locator(".item h3 .katex").first.wait_for()
 
 
-def test_a_formula_is_at_most_a_few_lines_large(visit, service) -> None:
+def test_formula_is_at_most_some_lines_large(visit, service) -> None:
     service.send("PUT", "/v1/riverside/questions/huge", {"title": r"A rule $\rule{500em}{500em}$", "body": "x"})
     page = visit("/a/riverside/questions/huge")
     box = page.locator("h1 .katex-rule").bounding_box()
@@ -69,7 +69,7 @@ def test_a_formula_is_at_most_a_few_lines_large(visit, service) -> None:
     assert box["height"] < 1_000
 
 
-def test_own_commands_of_a_text_hold_for_its_formulas_alone(visit, service) -> None:
+def test_commands_of_a_text_hold_there_alone(visit, service) -> None:
     body = r"<p>$\newcommand{\half}{\frac12}\DeclareMathOperator\xor{xor}$Why is $\half \xor 1$ no integer?</p>"
     service.send("PUT", "/v1/riverside/questions/half", {"title": r"Halves $\half$", "body": body, "markup": "html"})
     page = visit("/a/riverside/questions/half")

@@ -12,6 +12,7 @@ from serving import Response, Service, create_key
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive, keys
 from askalike.store.query_log import LoggedQuery, insert_feedback
+from database import run_sql
 from waiting import PATIENCE_S
 
 ASK, QUEUE, GAPS = "/a/riverside", "/a/riverside/queue", "/a/riverside/gaps"
@@ -97,12 +98,12 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert user.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in user.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
-        assert session not in str(opened._connection.execute("SELECT hex(hash), key_id FROM sessions").fetchall())
+        assert session not in str(run_sql(opened, "SELECT hex(hash), key_id FROM sessions"))
     closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
     assert session not in "".join(closed.lines)
 
 
-def test_archives_of_one_service_have_log_ins_of_their_own(copy, serve, tmp_path) -> None:
+def test_archives_have_log_ins_of_their_own(copy, serve, tmp_path) -> None:
     paths = [copy().rename(tmp_path / name) for name in ("north", "south")]
     keys_of = [create_key(path, "read") for path in paths]
     served = serve(*paths, options=("--set", "require_keys=true"))
@@ -126,7 +127,7 @@ def test_a_session_has_the_scope_of_its_key(closed, locked) -> None:
     assert closed.send("GET", "/v1/riverside/similar?title=x", headers={"cookie": "a=b"}).status == 401
 
 
-def test_a_session_ends_by_logging_out_and_with_its_key(closed, locked) -> None:
+def test_session_ends_by_logout_and_its_key(closed, locked) -> None:
     key = create_key(locked, "read")
     first, second = log_in(closed, key), log_in(closed, key)
     cookies = dict(first.cookies)
@@ -202,12 +203,12 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
         assert user.post(address, token="").status == 403
     with Archive.open(service.archive_path) as archive:
         sql = "SELECT COUNT(*) FROM feedback WHERE title = 'From elsewhere'"
-        assert archive._connection.execute(sql).fetchone() == (0,)
+        assert run_sql(archive, sql)[0] == (0,)
         assert user.post(path, headers={"origin": service.url.geturl()}, **fields).status == 303
-        assert archive._connection.execute(sql).fetchone() == (1,)
+        assert run_sql(archive, sql)[0] == (1,)
 
 
-def test_a_page_that_is_not_there_says_so_once(service) -> None:
+def test_missing_page_says_so_once(service) -> None:
     page = Browser(service).get("/nowhere").body.decode()
     assert (page.count("<h1>Page not found</h1>"), page.lower().count("not found</p>"), page.count("Not Found")) == (
         1,
@@ -251,7 +252,7 @@ def test_every_page_has_security_headers(service, path: str) -> None:
         ("/a/riverside/gaps", {"do": "write", "id": "x", "title": "", "answer": "a"}, 422),
     ],
 )
-def test_a_page_says_what_is_wrong_with_a_form(service, path: str, fields: dict[str, str], status: int) -> None:
+def test_page_says_what_a_form_lacks(service, path: str, fields: dict[str, str], status: int) -> None:
     user = Browser(service)
     user.get(QUEUE)
     answer = user.post(path, **fields)
@@ -261,7 +262,7 @@ def test_a_page_says_what_is_wrong_with_a_form(service, path: str, fields: dict[
     assert "content-security-policy" in part.headers
 
 
-def test_an_entry_is_written_once_and_for_a_gap_that_is_there(service) -> None:
+def test_entry_is_written_once_for_its_gap(service) -> None:
     user = Browser(service)
     user.get(QUEUE)
     fields = {"do": "write", "title": "Where do zeppelins moor?", "answer": "At the tower."}
@@ -315,7 +316,7 @@ def test_a_visitor_changes_nothing_and_has_no_api(public: Service) -> None:
     assert public.get("/v1/riverside/similar?title=library+card").status == 401
 
 
-def test_on_public_pages_people_give_feedback_once_they_are_logged_in(public: Service, locked: Path) -> None:
+def test_public_pages_take_feedback_after_login(public: Service, locked: Path) -> None:
     browser = Browser(public)
     browser.get("/login")
     browser.post("/login", key=create_key(locked, "read"), next=ASK)
@@ -324,7 +325,7 @@ def test_on_public_pages_people_give_feedback_once_they_are_logged_in(public: Se
     assert browser.post(f"{ASK}/feedback", title="library card", none_of_these="1").status == 303
 
 
-def test_somebody_who_is_logged_in_follows_a_link_from_another_site(browser, locked: Path, closed: Service) -> None:
+def test_logged_in_person_follows_a_foreign_link(browser, locked: Path, closed: Service) -> None:
     """A browser sends no session from there; what it then gets opens the address again, from here."""
     url = closed.url.geturl()
     page = browser.new_page()

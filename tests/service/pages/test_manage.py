@@ -46,7 +46,7 @@ def test_only_keys_that_manage_open_it(archive: Path, serve) -> None:
         assert user.get(MANAGE).status == status
 
 
-def test_a_backup_is_noted_and_its_note_is_in_no_backup(archive: Path, tmp_path: Path) -> None:
+def test_backup_is_noted_outside_itself(archive: Path, tmp_path: Path) -> None:
     assert read_last_backup(archive) is None
     for name in ("one.tar", "two.tar"):
         note_backup(archive, tmp_path / name, backup(archive, tmp_path / name), is_verified=True)

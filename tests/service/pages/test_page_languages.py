@@ -96,12 +96,12 @@ def test_no_text_of_a_template_is_left_untranslated(name: str, source: str) -> N
         (";q=x,,", "en"),
     ],
 )
-def test_a_reader_gets_a_language_that_their_browser_asks_for(service: Service, header: str, language: str) -> None:
+def test_reader_gets_their_browsers_language(service: Service, header: str, language: str) -> None:
     page = service.get("/a/riverside", **{"accept-language": header, "accept": "text/html"}).body.decode()
     assert f'<html lang="{language}">' in page
 
 
-def test_a_reader_chooses_a_language_and_stays_on_the_page(visit) -> None:
+def test_reader_chooses_a_language_in_place(visit) -> None:
     page = visit("/a/riverside?title=my+bike+was+stolen", locale="en-GB")
     page.get_by_role("navigation", name="Language").get_by_role("link", name="Deutsch").click()
     page.get_by_role("heading", name="Was möchten Sie wissen?").wait_for()
@@ -136,7 +136,7 @@ def test_pages_of_other_languages_show_no_english_message(service: Service, lang
     assert [message for message in english if message in text] == []
 
 
-def test_numbers_and_dates_are_written_as_the_language_does() -> None:
+def test_numbers_and_dates_follow_the_language() -> None:
     shown = {}
     for language in languages.LANGUAGES:
         languages.use_language(language)

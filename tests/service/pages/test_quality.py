@@ -17,7 +17,7 @@ from askalike.store.query_log import DailyUse, UseEvent, daily_use, sum_use
 from waiting import wait_for
 
 
-def test_the_figures_say_whether_they_are_of_titles_alone(archive: Path, serve, service: Service) -> None:
+def test_figures_say_if_of_titles_alone(archive: Path, serve, service: Service) -> None:
     with Archive.open(archive) as opened:
         report = calibrate(opened, build("lm_jelinek_mercer"), titles_only=True, max_queries=120)
         report.calibration.save(archive)
@@ -59,7 +59,7 @@ def test_a_small_archive_names_no_threshold_of_nothing(tmp_path: Path, serve) ->
     assert "at least about" not in page
 
 
-def test_words_alone_are_told_of_an_encoder_at_hand(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_alone_are_told_of_an_encoder(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askalike.rankers.default_name", lambda: "hybrid")
     with Archive.open(example) as archive:
         advice = advise(archive, "lm_jelinek_mercer", True, None)

@@ -9,6 +9,7 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, list_proposals, undo_decision
 from askalike.store.drafts import accept_draft, list_drafts
 from askalike.store.editing import get_links
+from database import run_sql
 from waiting import wait_for
 
 QUEUE, GAPS, DRAFTS = "/a/riverside/queue", "/a/riverside/gaps", "/a/riverside/drafts"
@@ -33,7 +34,7 @@ def open_archive(service: Service) -> Archive:
 
 def read_states(service: Service) -> list[str]:
     with open_archive(service) as archive:
-        return [state for (state,) in archive._connection.execute("SELECT state FROM proposals ORDER BY number")]
+        return [state for (state,) in run_sql(archive, "SELECT state FROM proposals ORDER BY number")]
 
 
 def test_the_queue_by_keyboard(visit, service) -> None:
@@ -61,7 +62,7 @@ def test_the_queue_by_keyboard(visit, service) -> None:
         assert "r001" not in {link.target for link in get_links(archive, "r013")}
 
 
-def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> None:
+def test_keys_can_be_off_and_are_while_typing(visit, service) -> None:
     page = visit(QUEUE, alone=True)
     page.get_by_label("Keyboard shortcuts").uncheck()
     page.keyboard.press("a")
@@ -141,7 +142,7 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     page.locator(".gap", has_text="park my boat").wait_for()
 
 
-def test_code_keeps_its_lines_and_the_same_passage_is_marked_on_both_sides(visit, service) -> None:
+def test_code_keeps_lines_and_shared_passages_are_marked(visit, service) -> None:
     code = "<p>Why does this loop never end?</p><pre><code>while True:\n    wait({})\n    print(&lt;x&gt;)</code></pre>"
     for id, seconds in (("code1", 1), ("code2", 2)):
         question = {"title": f"A loop {id}", "body": code.format(seconds), "markup": "html"}
@@ -195,7 +196,7 @@ def test_a_draft_is_edited_and_accepted(visit, service: Service, hostile_title: 
     page.get_by_role("heading", name="How do I print a zeppelin?").wait_for()
 
 
-def test_groups_are_found_rejected_and_decided_by_others_without_javascript(visit, service: Service) -> None:
+def test_groups_are_found_and_decided_without_javascript(visit, service: Service) -> None:
     page = visit(DRAFTS, java_script_enabled=False)
     page.get_by_role("button", name="Find new drafts").click()
     page.get_by_text("All current drafts are listed.").wait_for()

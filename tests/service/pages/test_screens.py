@@ -113,9 +113,7 @@ def find_wide(page: Any) -> list[str]:
     )
 
 
-def test_a_long_question_folds_on_a_phone_and_what_is_similar_stays_at_hand(
-    visit: Callable[..., Any], service: Service
-) -> None:
+def test_long_question_folds_on_a_phone(visit: Callable[..., Any], service: Service) -> None:
     body = "<p>It is long.</p>" * 200 + '<p><a href="https://e.example/">the last link</a></p>'
     service.send("PUT", "/v1/riverside/questions/long", {"title": "Why so long?", "body": body, "markup": "html"})
     link = {"source": "long", "target": "r001", "kind": "related"}
@@ -137,14 +135,14 @@ def test_a_long_question_folds_on_a_phone_and_what_is_similar_stays_at_hand(
     assert page.get_by_role("navigation", name="On this page").is_hidden()
 
 
-def test_menu_and_verdict_are_one_line_each_on_a_narrow_phone(visit: Callable[..., Any]) -> None:
+def test_menu_and_verdict_fit_a_narrow_phone(visit: Callable[..., Any]) -> None:
     page = visit("/a/riverside?title=my+bicycle+was+stolen", viewport={"width": 360, "height": 740})
     for links in (page.locator("header nav li a"), page.locator(".item").first.locator(".verdict button")):
         assert len(rows_of(links)) == 1
 
 
 @pytest.mark.parametrize("locale", ["de-DE", "fr-FR", "ru-RU"])
-def test_a_menu_of_longer_words_is_two_even_rows_on_a_narrow_phone(visit: Callable[..., Any], locale: str) -> None:
+def test_menu_of_longer_words_is_two_rows(visit: Callable[..., Any], locale: str) -> None:
     page = visit("/a/riverside", viewport={"width": 360, "height": 740}, locale=locale)
     assert [*rows_of(page.locator("header nav li a")).values()] == [3, 3]
 

@@ -49,7 +49,7 @@ def test_it_ranks_alone_and_in_a_hybrid(folder, archive):
 
 
 @pytest.mark.parametrize("name", CORPUS_ENCODERS)
-def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
+def test_same_seed_gives_the_same_and_fits_once(name, archive):
     unfitted = encoders.build(name, SMALL[name])
     with pytest.raises(NotFittedError, match="not trained yet"):
         unfitted.encode_queries(TEXTS)

@@ -32,7 +32,7 @@ def by_hand(decoder, words, vector, text):
     return sum(next_words(decoder, words, vector, text[:at])[word] for at, word in enumerate([*text, END]))
 
 
-def test_the_likelihood_of_a_text_is_the_product_of_its_words(made):
+def test_likelihood_of_a_text_is_its_words_product(made):
     decoder, words = made
     decoder.set_word_counts(torch.tensor([5, 0, 9, 1, 2, 8, 3, 3, 7]))
     texts, vectors = [[2, 5, 8], [3], []], torch.randn(3, LATENT, dtype=torch.double)
@@ -44,7 +44,7 @@ def test_the_likelihood_of_a_text_is_the_product_of_its_words(made):
         torch.testing.assert_close(one, by_hand(decoder, words, vector, text))
 
 
-def test_all_texts_of_a_length_have_a_probability_of_one(made):
+def test_texts_of_a_length_have_probability_one(made):
     decoder, words = made
     vector = torch.randn(LATENT, dtype=torch.double)
     total = next_words(decoder, words, vector, []).exp().sum()
@@ -61,7 +61,7 @@ def test_labels_fall_by_frequency(made):
     assert decoder.label[decoder.word].tolist() == list(range(SIZE))
 
 
-def test_frequent_words_are_in_the_softmax_s_first_group():
+def test_frequent_words_are_in_the_first_group():
     decoder = Decoder(SIZE, DIM, LATENT, HIDDEN, (3, 6))
     decoder.set_word_counts(torch.arange(SIZE))
     frequent = torch.arange(SIZE)[-decoder.softmax.cutoffs[0] :]
@@ -84,7 +84,7 @@ def test_a_stored_tree_is_read_again():
     torch.testing.assert_close(second.softmax.log_prob(states), first.softmax.log_prob(states))
 
 
-def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
+def test_one_step_equals_reading_the_whole_beginning(made):
     decoder, words = made
     vector, state = torch.randn(LATENT, dtype=torch.double), None
     state = decoder.initial_state(vector[None])
@@ -94,7 +94,7 @@ def test_one_step_is_the_same_as_reading_the_whole_beginning(made):
         torch.testing.assert_close(log_probabilities, next_words(decoder, words, vector, [4, 2][:at]))
 
 
-def test_a_beam_as_wide_as_all_texts_finds_the_best_one(made):
+def test_widest_beam_finds_the_best_text(made):
     decoder, words = made
     vector = torch.randn(LATENT, dtype=torch.double)
     search = BeamSearchOptions(beam_size=SIZE**3, max_words=3, length_penalty=0.0, no_repeat_ngram=0)

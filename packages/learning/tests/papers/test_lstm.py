@@ -44,7 +44,7 @@ def test_both_heads_give_log_odds(pooling, head):
     assert network.indexable is (head == "cosine")
 
 
-def test_the_cosine_head_is_a_cosine_scaled_and_shifted():
+def test_cosine_head_is_scaled_and_shifted():
     network = LstmNetwork(LstmNetworkSettings(dim=4, hidden=3, pooling="mean"), 10).eval()
     parts = network(ids_of([2, 3], [3, 4, 5]))
     cosine = torch.nn.functional.cosine_similarity(parts[0][0], parts[0][1], dim=0)
@@ -52,7 +52,7 @@ def test_the_cosine_head_is_a_cosine_scaled_and_shifted():
     assert network.score_matrix(parts, parts)[0, 1].item() == pytest.approx(expected.item(), abs=1e-6)
 
 
-def test_the_gradient_of_the_pair_classifier_is_its_slope():
+def test_gradient_of_the_pair_classifier_is_its_slope():
     torch.manual_seed(1)
     network = LstmNetwork(LstmNetworkSettings(dim=3, hidden=3, dense=4, head="pair"), 8).double().eval()
     batch = ids_of([2, 3], [3, 4, 5])

@@ -16,7 +16,7 @@ def layer():
     return LstmLayer(3, 4)
 
 
-def test_tokens_are_packed_step_by_step_the_longest_text_first():
+def test_tokens_are_packed_by_step_longest_first():
     packing = pack(torch.tensor([[True, False, False], [True, True, True], [False] * 3, [True, True, False]]))
     assert packing.places.tolist() == [3, 9, 0, 4, 10, 5]
     assert packing.sizes == [3, 2, 1]
@@ -36,7 +36,7 @@ def test_states_and_gradients_are_those_of_torch(layer, pooling):
 
 
 @pytest.mark.parametrize("pooling", ["last", "mean_max"])
-def test_words_that_occur_twice_are_read_as_if_apart(layer, pooling):
+def test_repeated_words_are_read_as_if_apart(layer, pooling):
     vectors, rows = torch.randn(5, 3, requires_grad=True), torch.randint(5, (6, 9))
     once, apart = layer.read(pooling, vectors, MASK, rows), layer.read(pooling, vectors[rows], MASK)
     torch.testing.assert_close(once, apart)

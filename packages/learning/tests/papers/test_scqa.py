@@ -18,7 +18,7 @@ def test_trigrams_are_a_set_of_stems_trigrams():
     np.testing.assert_array_equal(*(rows.batch(np.array([n]))["ids"] for n in (0, 1)))
 
 
-def test_each_trigram_has_its_own_row_where_none_is_hashed(tmp_path):
+def test_trigrams_have_their_own_rows_unless_hashed(tmp_path):
     egg, egret = Question("1", "eggs"), Question("2", "egrets")
     known = TrigramFeatures.from_texts(TrigramSettings(trigrams=0), [egg, Question("3", "gg")])
     assert sorted(known.tokens[2:]) == ["#eg", "#gg", "egg", "gg#"]

@@ -74,7 +74,7 @@ def test_texts_can_be_compared_by_cosines(archive):
 
 
 @pytest.mark.parametrize("tower", TOWERS)
-def test_the_generator_learns_with_it_and_shares_the_questions_tower(archive, tower):
+def test_generator_learns_too_and_shares_the_questions_tower(archive, tower):
     recipe = Recipe.read(tower, WRITER | {"network.writes": True, "training.epochs": 25, "patience": 99})
     epochs = train_recipe(archive.training_view(()), recipe, archive.path / "models/mine")
     assert epochs[-1].loss < epochs[0].loss - 1
@@ -92,7 +92,7 @@ def test_its_labels_fall_by_frequency_in_the_answers(archive):
     assert "" in order  # the end, once
 
 
-def test_without_a_generator_nothing_is_added_to_the_loss(archive):
+def test_without_a_generator_the_loss_stays_the_same(archive):
     recipe = Recipe.read("dssm", TINY)
     assert not recipe.network.writes
     folder = models.train(archive, NetworkRecipe(recipe), "plain")
@@ -101,7 +101,7 @@ def test_without_a_generator_nothing_is_added_to_the_loss(archive):
         open_generator(folder)
 
 
-def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
+def test_generator_loss_is_weighted_loss_of_a_word(archive):
     losses = {}
     for weight in (0.0, 1.0, 3.0):
         recipe = Recipe.read("dssm_writer", WRITER | {"weight": weight})
@@ -177,7 +177,7 @@ def test_held_out_answers_are_not_learned_from(archive):
     assert learned < 16  # of 18, without two for dev, two for test, and some to choose the epoch
 
 
-def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_path):
+def test_model_of_another_archive_is_told_apart(archive, tmp_path):
     with Archive.create(tmp_path / "other") as other:
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
         models.train(archive, load_recipe("dssm_writer", WRITER), "writer")

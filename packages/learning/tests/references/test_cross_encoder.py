@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said(folder, tmp_path):
 
 
 @pytest.mark.long
-def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeypatch):
+def test_tune_tries_it(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(

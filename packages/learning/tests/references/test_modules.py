@@ -145,7 +145,7 @@ def test_queries_without_inference_equal_sentence_transformers(role, inference_f
     np.testing.assert_allclose(values.toarray(), expected, atol=1e-4 * expected.max())
 
 
-def test_a_table_of_weights_may_be_a_file_of_words(inference_free, tmp_path):
+def test_table_of_weights_may_be_a_word_file(inference_free, tmp_path):
     import shutil
 
     folder = Path(shutil.copytree(inference_free, tmp_path / "copy"))

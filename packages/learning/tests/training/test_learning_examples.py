@@ -34,13 +34,13 @@ def test_texts_are_collected_once_each():
     assert len(set(texts.clusters[5:].tolist()) | {0, 1}) == 4
 
 
-def test_another_text_of_the_same_question_is_of_its_cluster():
+def test_other_text_of_a_question_shares_its_cluster():
     texts = collect_texts(PAIRS, [Question("a1", "a1", "with a body")])
     assert len(texts.texts) == 6
     assert texts.clusters[5] == texts.clusters[0]
 
 
-def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
+def test_drawn_ones_have_other_clusters_and_same_kind():
     answered = TrainingPair(Question("q", "q"), Answer("r", "q", "r"), "q", "made")
     other = TrainingPair(Question("p", "p"), Answer("s", "p", "s"), "p", "made")
     texts = collect_texts([*PAIRS, answered, other], OTHERS)
@@ -51,7 +51,7 @@ def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
     assert negatives.tolist() != draw_negatives(texts, 20, 2).tolist()
 
 
-def test_no_negative_is_of_the_cluster_of_either_text_of_a_pair():
+def test_no_negative_is_of_either_texts_cluster():
     """The related pair of a1 and b1 takes neither to the cluster of the other."""
     related = TrainingPair(Question("a1", "a1"), Question("b1", "b1"), "b", "related", query_cluster="a")
     texts = collect_texts([*PAIRS, related], OTHERS)
@@ -69,14 +69,14 @@ def test_no_negative_is_of_the_cluster_of_either_text_of_a_pair():
     assert [names[row[row >= 0]].tolist() for row in listed] == [["b2", "y"], ["b2", "y"], ["a3", "y"], ["y"]]
 
 
-def test_a_question_that_is_in_no_pair_is_no_negative_of_its_cluster_either():
+def test_unpaired_question_is_no_negative_of_its_cluster():
     """a4 is a duplicate of a1 that was not drawn as a pair."""
     texts = collect_texts(PAIRS[:1], [Question("a4", "a4"), Question("x", "x")], {"a1": "a", "a2": "a", "a4": "a"})
     assert [text.id for text in texts.texts] == ["a1", "a2", "a4", "x"]
     assert set(draw_negatives(texts, 50, 1)[0]) - {-1} == {3}
 
 
-def test_where_every_text_is_of_one_cluster_nothing_is_drawn():
+def test_one_cluster_alone_draws_nothing():
     assert (draw_negatives(collect_texts([PAIRS[0]]), 3, 1) == -1).all()
 
 

@@ -47,12 +47,12 @@ def test_contrastive():
         ("semi_hard", [10 + 3 - 5, 0.0]),
     ],
 )
-def test_triplet_loss_is_the_mean_over_the_chosen_negatives(over, expected):
+def test_triplet_loss_is_the_mean_over_negatives(over, expected):
     rows = scores([-3.0, -1.0], [[-5.0, -14.0], [-12.0, -9.0]], [[-2.0], [-20.0]], [[T, T], [T, F]])
     assert TripletLoss(margin=10, over=over)(rows).tolist() == pytest.approx(expected)
 
 
-def test_triplet_semi_hard_takes_the_easiest_where_no_negative_is_below_the_positive():
+def test_semi_hard_takes_the_easiest_without_lower_ones():
     loss = TripletLoss(margin=10, over="semi_hard")(scores([-9.0], [[-5.0, -7.0, -2.0]], forward_mask=[[T, T, F]]))
     assert loss.tolist() == pytest.approx([10 + 9 - 7])
 
@@ -98,7 +98,7 @@ def test_every_loss_has_finite_values_and_right_gradients(name):
 
 
 @pytest.mark.parametrize("name", registry.names("loss"))
-def test_every_loss_falls_when_the_positive_rises_and_negatives_fall(name):
+def test_losses_fall_as_positives_rise_and_negatives_fall(name):
     loss = registry.load("loss", name)()
     close, far = ([0.3], [[0.5]], [[0.5]]), ([0.9], [[0.1]], [[0.1]])
     assert loss(scores(*far)) < loss(scores(*close))

@@ -33,7 +33,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("name", "vocabulary"), [("cnn_paper", "vocabulary.txt"), ("bow_cnn", "words_and_stems.txt")])
-def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, name, vocabulary):
+def test_trained_model_is_opened_and_ranks_by_name(archive, name, vocabulary):
     lines = []
     recipe = Recipe.read(name, TINY | {"dim": 24, "units": 96})
     folder = models.train(archive, NetworkRecipe(recipe), "mine", log=lines.append)
@@ -200,7 +200,7 @@ def test_an_lstm_begins_as_a_trained_one(archive):
         models.train(archive, load_recipe("siamese_lstm", frozen), "other")
 
 
-def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
+def test_topic_network_feeds_an_lstm_unchanged(archive):
     topics = models.train(archive, load_recipe("siamese_lstm", LSTM | {"hidden": 5}), "subject")
     values = LSTM | {"signals": "question_answer", "min_pairs": 5, "topic_hidden": 5}
     with pytest.raises(SettingsError, match=r"network\.topics: expected the folder of a trained siamese_lstm"):
@@ -221,7 +221,7 @@ def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
     assert len(rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]) == 3
 
 
-def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
+def test_pair_classifier_ranks_candidates_and_in_cascades(archive):
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 2}
     models.train(archive, load_recipe("lstm", values), "mine")
     view = archive.view()
@@ -243,7 +243,7 @@ def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
     assert len(rankers.rank(cascade, queries, 50)["q"]) == 7
 
 
-def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(archive):
+def test_fitted_pair_classifier_ranks_as_its_model_does(archive):
     """Its vectors alone are no score, though they have a cosine."""
     values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 1}
     fitted = rankers.create("lstm", values, archive.path).fit(archive.training_view(()))
@@ -272,7 +272,7 @@ def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(arch
         ),
     ],
 )
-def test_a_missing_gpu_is_told_before_anything_is_read(archive, monkeypatch, values, gpus, message):
+def test_missing_gpu_is_told_before_anything_is_read(archive, monkeypatch, values, gpus, message):
     monkeypatch.setattr("torch.cuda.is_available", lambda: bool(gpus))
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
@@ -282,14 +282,14 @@ def test_a_missing_gpu_is_told_before_anything_is_read(archive, monkeypatch, val
     assert not lines
 
 
-def test_a_trained_network_on_a_missing_gpu_is_one_line(archive, monkeypatch):
+def test_trained_network_on_a_missing_gpu_is_refused(archive, monkeypatch):
     folder = models.train(archive, load_recipe("cnn", TINY), "mine")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SettingsError, match=r"device=cuda: torch \S+ finds no NVIDIA GPU; use device=cpu"):
         open_encoder(folder, {"device": "cuda"})
 
 
-def test_a_full_disk_is_one_line_and_the_same_call_goes_on(archive, limit_file_size):
+def test_full_disk_is_told_and_training_goes_on(archive, limit_file_size):
     recipe = Recipe.read("cnn", TINY)
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     limit_file_size(2_000)
@@ -299,14 +299,14 @@ def test_a_full_disk_is_one_line_and_the_same_call_goes_on(archive, limit_file_s
     assert (models.train(archive, NetworkRecipe(recipe), "mine") / "weights.safetensors").exists()
 
 
-def test_a_training_that_fails_at_once_leaves_no_folder(archive):
+def test_training_that_fails_at_once_leaves_no_folder(archive):
     values = TINY | {"optimizer": "sgd", "learning_rate": 1e30, "warm_up": 0, "batch_size": 8, "clip": 0}
     with pytest.raises(TrainingError, match="the loss is .* in epoch 1"):
         models.train(archive, load_recipe("cnn", values), "mine")
     assert not list((archive.path / "models").iterdir())
 
 
-def test_too_few_pairs_are_told_before_word_vectors_are_learned(archive):
+def test_too_few_pairs_are_told_before_learning_words(archive):
     lines = []
     with pytest.raises(TrainingError, match="4[0-9] training pairs: too few; 100 are needed"):
         models.train(archive, load_recipe("cnn", TINY | {"min_pairs": 100}), "mine", log=lines.append)

@@ -30,7 +30,7 @@ def test_rejected_hits_are_negatives_of_the_query(tmp_path):
         assert read_irrelevant_judgements(view, 0) == {}
 
 
-def test_no_negative_is_a_judgement_of_a_held_out_cluster_or_from_after_the_view(tmp_path):
+def test_no_negative_is_held_out_or_too_late(tmp_path):
     """The question `a` is a query of two sets; its judgements of either would be those that measure."""
     ids = [id for id in (f"q{n}" for n in range(100)) if not is_held_out(id)][:3]
     with Archive.create(tmp_path / "judged") as archive:
@@ -51,7 +51,7 @@ def test_no_negative_is_a_judgement_of_a_held_out_cluster_or_from_after_the_view
         assert {pair.query.title for pair in pairs} <= {"18"}
 
 
-def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_path):
+def test_model_records_queries_of_its_judged_negatives(tmp_path):
     """Titles with their bodies are no labels, but what is judged irrelevant to them is."""
     with Archive.create(tmp_path / "judged") as archive:
         archive.upsert(Question(f"q{n}", f"title {n}", f"body {n} of {n % 7}") for n in range(40))
@@ -66,7 +66,7 @@ def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_p
         assert "train" not in unlearned_splits(learned, archive)
 
 
-def test_irrelevant_pairs_are_learned_by_themselves_but_for_what_is_held_out(tmp_path):
+def test_irrelevant_pairs_are_learned_unless_held_out(tmp_path):
     with Archive.create(tmp_path / "judged") as archive:
         archive.upsert(Question(f"d{n}", f"document {n}") for n in range(8))
         archive.upsert(EvaluationQuery("train", Question(q, f"query {q}")) for q in ("both", "none", "held", "dev"))

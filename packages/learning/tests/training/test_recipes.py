@@ -89,7 +89,7 @@ def test_balanced_clusters_need_a_number_of_pairs():
         Recipe.read("cnn", {"balanced": True})
 
 
-def test_single_pairs_have_their_own_loss_and_no_negatives():
+def test_single_pairs_have_their_own_loss_without_negatives():
     assert Recipe.read("lstm_paper").data.irrelevant
     with pytest.raises(SettingsError, match="data.irrelevant: pairs are learned one by one"):
         Recipe.read("lstm_paper", {"judged": 10})
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_recipe(tmp_path):
         Recipe.read(str(path))
 
 
-def test_a_recipe_of_another_ones_network_keeps_its_loss():
+def test_recipe_of_a_foreign_network_keeps_its_loss():
     writer = Recipe.read("dssm_writer")
     assert (writer.name, writer.loss_name, writer.loss.scale) == ("dssm", "multiple_negatives", 3.0)
     assert writer.network.writes
@@ -123,7 +123,7 @@ def test_a_recipe_of_another_ones_network_keeps_its_loss():
 
 
 @pytest.mark.parametrize("network", ["dssm", "dssm_writer", "hierarchical_lstm", "siamese_lstm", "scqa"])
-def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
+def test_paper_variant_draws_one_negative_with_fixed_words(network):
     ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
     assert ours.loss_name == ("triplet" if network == "dssm" else "multiple_negatives")
     assert (ours.negatives.in_batch, ours.negatives.random) == (True, 0)
@@ -132,7 +132,7 @@ def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_
     assert (paper.loss_name, paper.embeddings.init_std) == ("triplet" if "dssm" in network else "contrastive", 0.0)
 
 
-def test_the_dssm_learns_from_the_semi_hard_answer_and_the_paper_s_from_all_within_the_margin():
+def test_dssm_and_paper_learn_from_their_own_negatives():
     ours, paper = Recipe.read("dssm"), Recipe.read("dssm_paper")
     assert (ours.loss.over, ours.loss.margin) == ("semi_hard", 10)
     assert (paper.loss.over, paper.loss.margin) == ("violated", 10)

@@ -36,7 +36,7 @@ print("torch" in sys.modules)
 
 
 @pytest.mark.parametrize("start", ["random", "skipgram"])
-def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archive, start):
+def test_static_encoder_learns_and_is_served_by_numpy(archive, start):
     recipe = Recipe.read("static", STATIC | {"init": start, "training.epochs": 12, "dim": 32})
     folder = models.train(archive, NetworkRecipe(recipe), "mine")
     assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md", "learned.json"}
@@ -57,7 +57,7 @@ def test_a_static_encoder_learns_by_any_loss(archive, loss):
     assert epochs[1].loss < epochs[0].loss
 
 
-def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
+def test_network_and_served_encoder_give_the_same(archive, tmp_path):
     recipe = Recipe.read("static", STATIC)
     texts = [Question("1", "how do I boil an egg"), Question("2", "", "a body alone"), Question("3", "")]
     known = load_features_class(recipe).from_texts(recipe.features, texts)
@@ -74,7 +74,7 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     assert not served[2].any()
 
 
-def test_the_rows_of_no_text_take_no_part_in_training(archive, monkeypatch):
+def test_rows_of_no_text_take_no_part(archive, monkeypatch):
     """Also where it is interrupted: the model is that of a training of the whole table."""
     recipe, view, folder = Recipe.read("static", STATIC), archive.training_view(()), archive.path / "models"
     rows = []

@@ -45,7 +45,7 @@ def test_it_learns(pairs, tmp_path):
     )  # the best epoch's weights are in the network
 
 
-def test_lstms_learn_in_bf16_where_the_processor_has_it_and_in_32_bits_elsewhere(pairs, tmp_path, monkeypatch):
+def test_lstms_learn_in_bf16_where_processors_have_it(pairs, tmp_path, monkeypatch):
     job = job_of(pairs, tmp_path, "siamese_lstm", sizes={"dim": 8, "hidden": 12}, precision="bf16-mixed", epochs=2)
     assert len(train(job)) == 2
     has_bf16 = SimpleNamespace(_is_mkldnn_bf16_supported=lambda: True)
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer, option
     assert any(not torch.equal(tensor, other[name]) for name, tensor in first.items())
 
 
-def test_the_batches_of_a_step_learn_as_one_batch_of_their_pairs(pairs, tmp_path):
+def test_batches_of_a_step_learn_as_one(pairs, tmp_path):
     options = {"optimizer": "sgd", "learning_rate": 0.1, "epochs": 2}
     whole = job_of(pairs, tmp_path / "whole", batch_size=len(pairs), **options)
     parts = job_of(pairs, tmp_path / "parts", batch_size=len(pairs) // 4, accumulate=4, **options)
@@ -105,7 +105,7 @@ def test_the_batches_of_a_step_learn_as_one_batch_of_their_pairs(pairs, tmp_path
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw", "lazy_adam"])
-def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer):
+def test_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer):
     options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
     whole = job_of(pairs, tmp_path / "whole", **options)
     train(whole)
@@ -139,7 +139,7 @@ train(job_of(PAIRS, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 
 
 @pytest.mark.long
-def test_a_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
+def test_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
     directory, root = tmp_path / "killed", Path(__file__).parents[1]
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
     deadline = time.monotonic() + 300
@@ -167,7 +167,7 @@ def test_it_stops_early_and_keeps_the_best(pairs, tmp_path):
     assert len(train(job)) == 3  # the first is never beaten
 
 
-def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
+def test_loss_that_is_no_number_names_its_batch(pairs, tmp_path):
     job = job_of(pairs, tmp_path)
     with torch.no_grad():
         job.network.convolution.bias.fill_(torch.nan)
@@ -180,7 +180,7 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
 @pytest.mark.parametrize(
     "error", [MemoryError(), torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried …")]
 )
-def test_an_out_of_memory_error_names_what_to_lower(error):
+def test_out_of_memory_error_names_what_to_lower(error):
     with (
         pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"),
         convert_memory_errors("training.batch_size"),
@@ -197,11 +197,10 @@ def test_the_hardest_alone_gives_the_gradient_of_all(pairs, tmp_path):
         losses = objective(make_training_batch(examples, np.arange(20)))
         losses.sum().backward()
         gradients.append([losses.detach(), *(p.grad for p in objective.parameters())])
-    for left, right in zip(*gradients, strict=True):
-        torch.testing.assert_close(left, right)
+    torch.testing.assert_close(*gradients)
 
 
-def test_pairs_of_one_cluster_are_no_negatives_of_each_other(pairs, tmp_path):
+def test_pairs_of_a_cluster_are_no_mutual_negatives(pairs, tmp_path):
     """With in-batch negatives, texts of the same cluster weigh nothing even if they meet in one batch."""
     job = job_of(pairs, tmp_path, negatives=NegativesSettings(in_batch=True), loss="multiple_negatives")
     objective = Objective(job.network, job.loss, job.negatives)
@@ -225,7 +224,7 @@ def test_two_processes_train_together(pairs, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.long
-def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
+def test_failing_process_is_named_in_one_line(pairs, tmp_path):
     job = job_of(pairs, tmp_path, devices=2)
     with torch.no_grad():
         job.network.convolution.bias.fill_(torch.nan)
@@ -233,7 +232,7 @@ def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
         train(job)
 
 
-def test_in_a_batch_no_text_is_a_negative_of_a_pair_with_its_cluster(tmp_path):
+def test_batch_excludes_negatives_of_a_pairs_cluster(tmp_path):
     """`a0` of the related pair is a duplicate of `a1`, which the other pair has."""
     a, b = THINGS[:2]
     duplicates = TrainingPair(question(a, 1), question(a, 2), a, "made")
@@ -253,7 +252,7 @@ def test_in_a_batch_no_text_is_a_negative_of_a_pair_with_its_cluster(tmp_path):
     assert (scores.forward_mask.tolist(), scores.backward_mask.tolist()) == (forward, backward)
 
 
-def test_weight_decay_shrinks_matrices_but_neither_word_vectors_nor_biases(pairs, tmp_path):
+def test_weight_decay_shrinks_matrices_alone(pairs, tmp_path):
     trained = []
     for decay in (0.0, 10.0):
         job = job_of(
@@ -274,7 +273,7 @@ SIZES = {"cnn": {"units": 12}, "lstm": {"hidden": 6}, "siamese_lstm": {"hidden":
 
 
 @pytest.mark.parametrize("network", SIZES)
-def test_word_vectors_stay_as_they_are_without_train_words(pairs, tmp_path, network):
+def test_word_vectors_stay_without_train_words(pairs, tmp_path, network):
     sizes = {"dim": 8, "train_words": False} | SIZES[network]
     job = job_of(pairs, tmp_path, network=network, loss="multiple_negatives", sizes=sizes, epochs=1)
     before = weights(job.network)
@@ -288,7 +287,7 @@ def test_word_vectors_stay_as_they_are_without_train_words(pairs, tmp_path, netw
 @pytest.mark.parametrize(
     ("values", "least", "most"), [([0.1], 4, 19), ([0.1, 0.2, 0.1], 3, 17), ([0.5, 0.4, 0.3, 0.2], 1, 16)]
 )
-def test_the_time_left_counts_that_training_may_stop_early(values, least, most):
+def test_time_left_counts_early_stopping(values, least, most):
     seen = []
     epochs = [trainer.Epoch(n, 1.0, value, 10.0, 1.0) for n, value in enumerate(values, 1)]
     settings = SimpleNamespace(epochs=20, patience=4, measure="AP")

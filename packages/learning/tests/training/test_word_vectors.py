@@ -33,7 +33,7 @@ def test_a_file_without_and_tokens_with_spaces(tmp_path):
     assert vectors[5].tolist() == pytest.approx([3.5, -0.4])  # the exact form comes before the one in capitals
 
 
-def test_a_word_in_capitals_only_serves_its_small_form(tmp_path):
+def test_capitalized_word_serves_its_small_form(tmp_path):
     vectors = read_vectors(write(tmp_path / "glove.txt", "EGG 1 2\nEgg 3 4\n"), TOKENS)
     assert vectors[2].tolist() == [1, 2]
 
@@ -79,7 +79,7 @@ def test_texts_without_a_word_that_counts_are_refused() -> None:
         initialise_vectors(EmbeddingSettings(init="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]))
 
 
-def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch):
+def test_word_vectors_are_learned_once_per_texts(tmp_path, monkeypatch):
     texts = [["egg", "water", "salt"], ["water", "egg"], ["salt", "egg", "water"]] * 5
     learned = []
     train = word_vectors.train_skipgram
@@ -101,7 +101,7 @@ def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch)
     assert len(list(tmp_path.iterdir())) == word_vectors.MAX_CACHED_TABLES
 
 
-def test_packaged_vectors_of_a_word_are_the_sum_of_its_subwords():
+def test_packaged_vectors_are_sums_of_subwords():
     known = load_file(find_packaged_vectors()[0])["embedding.weight"].astype(np.float32)
     bpe = Bpe.from_file(find_packaged_vectors()[1])
     vectors = load_packaged_vectors(["", "?", "water", "defibrillators"])

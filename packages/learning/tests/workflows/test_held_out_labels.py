@@ -62,7 +62,7 @@ def test_a_cheat_knows_the_planted_labels(planted):
     assert success(run, labels) > CHEATING
 
 
-def test_nothing_is_fitted_without_saying_what_is_held_out(planted):
+def test_fitting_needs_to_know_what_is_held_out(planted):
     ranker = rankers.create("cnn", NETWORK, planted)
     with pytest.raises(SettingsError, match="needs the splits to hold out"):
         ranker.fit(planted.view())
@@ -86,7 +86,7 @@ def test_the_command_evaluate(planted, command):
 
 
 @pytest.mark.parametrize("ranker", ["lstm_paper", "hybrid"])
-def test_a_classifier_of_pairs_is_refused_before_it_is_trained(planted, command, tmp_path, ranker):
+def test_pair_classifier_is_refused_before_training(planted, command, tmp_path, ranker):
     """The split has no candidates, and a classifier retrieves none."""
     settings = {"parts": ["bm25", "lstm_paper"]} if ranker == "hybrid" else {}
     options = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
@@ -101,7 +101,7 @@ def test_a_classifier_of_pairs_is_refused_before_it_is_trained(planted, command,
     assert not list((planted.path / "models").glob("*lstm*"))
 
 
-def test_each_group_is_ranked_by_what_was_learned_within_it(tmp_path):
+def test_groups_are_ranked_by_their_own_models(tmp_path):
     """A ranker that was fitted on one group is not the one of the next."""
     with Archive.open(plant(tmp_path / "groups", groups=("x", "y"))) as archive:
         ranker = rankers.create("cnn", NETWORK, archive)
@@ -148,7 +148,7 @@ def trained(tmp_path_factory):
         yield archive
 
 
-def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, tmp_path, without_figures):
+def test_model_is_not_measured_on_its_training_data(trained, command, tmp_path, without_figures):
     words = ["evaluate", trained.path, "--ranker", "mine", "--json"]
     code, printed, _ = command(*words)  # the split that it has learned nothing of
     assert code == 0
@@ -206,7 +206,7 @@ def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
 
 
-def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, without_figures):
+def test_figure_says_where_settings_were_chosen(tmp_path, command, without_figures):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         train, test = (askalike.load_split(archive, f"halves/{part}") for part in ("train", "test"))
         serve_ranker(archive, "bm25", {"k1": 0.5}, "a test", train.qrels)
@@ -258,7 +258,7 @@ def test_calibrate_fits_no_network(planted, monkeypatch):
         askalike.calibrate(planted, rankers.create("cnn", NETWORK, planted), "duplicates")
 
 
-def test_dedupe_is_measured_on_what_its_ranker_has_not_learned_from(trained):
+def test_dedupe_is_measured_on_unseen_pairs(trained):
     view = trained.view()
     pairs = [view.get_questions([link.source, link.target]).values() for link in view.links()]
     proposals = [ClusterProposal(list(pair), "", 1.0, [None, 1.0]) for pair in pairs]

@@ -54,7 +54,7 @@ def test_a_seed_is_for_the_parts_that_learn():
 
 
 @pytest.mark.parametrize("name", ["neural", "cnn", "dssm", "doc2vec"])
-def test_no_model_takes_the_name_of_an_encoder_a_network_or_a_recipe(name):
+def test_models_take_no_name_of_an_existing_entry(name):
     with pytest.raises(SettingsError, match="name of a built-in ranker"):
         rankers.check_model_name(name)
     assert name not in rankers.names()

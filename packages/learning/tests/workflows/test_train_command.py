@@ -14,7 +14,7 @@ SETTINGS = ("subwords=0", "init=random", "words=500", "bigrams=500", "dim=16", "
 SMALL = tuple(word for setting in SETTINGS for word in ("--set", setting))
 
 
-def test_from_the_archive_to_answers_by_the_models_name(desk, tmp_path):
+def test_archive_is_answered_by_the_trained_model(desk, tmp_path):
     done = askalike("train", desk, "--recipe", "static", "--name", "mine", *SMALL, "--set", "training.epochs=3")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{desk}/models/mine: use it with --ranker mine\n"

@@ -15,6 +15,7 @@ from askalike.measuring.run_sources import load_judgements, parse_sources
 from askalike.store.archive import Archive
 from askalike_research.experiments.declaration import read_experiment
 from askalike_research.experiments.run import run_experiment
+from database import run_sql
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -56,7 +57,7 @@ def test_each_document_comes_once_and_k_come(archive, tmp_path):
     assert all(len({hit.id for hit in run[query]}) == len(run[query]) == 3 for query in run)
 
 
-def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path):
+def test_part_is_measured_and_another_tuned_on(archive, tmp_path):
     changes = {
         "partition": {"method": "category", "source_split": "answers", "name": "topic", "shares": [0.4, 0.3, 0.3]},
         "split": "topic/test",
@@ -67,7 +68,7 @@ def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path)
     assert set(outcome.systems[0].tuned) == {"k1", "Success@1 on topic/dev (n = 12)"}
 
 
-def test_evaluate_ranks_the_answers_of_a_split_of_answers(archive, tmp_path):
+def test_evaluate_ranks_answers_of_an_answers_split(archive, tmp_path):
     outcome = run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
     with Archive.open(archive) as opened:
         found = evaluate_ranker(opened, rankers.create("bm25"), "answers", ["RR"])
@@ -81,7 +82,7 @@ def test_a_folder_can_be_compared_again(archive, tmp_path):
     assert comparison.contrasts[0].queries[0].relevant_text.startswith("On ")
 
 
-def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
+def test_archive_without_answers_is_refused(tmp_path):
     with Archive.create(tmp_path / "bare") as archive:
         archive.upsert([Question("q", "how?")])
     with pytest.raises(SettingsError, match="no split 'answers' with judged answers"):
@@ -92,11 +93,10 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
         read_experiment(declared(tmp_path, tmp_path / "bare"))
 
 
-def test_an_archive_that_lost_its_answers_is_refused_when_it_runs(archive, tmp_path):
+def test_archive_that_lost_its_answers_is_refused(archive, tmp_path):
     experiment = read_experiment(declared(tmp_path, archive))
     with Archive.open(archive) as opened:
-        opened._connection.execute("DELETE FROM answers")
-        opened._connection.commit()
+        run_sql(opened, "DELETE FROM answers")
     with pytest.raises(ArchiveError, match="it has no answers, so there is nothing to rank"):
         run_experiment(experiment, tmp_path / "out")
 
@@ -106,7 +106,7 @@ def test_a_typing_curve_is_of_questions(archive, tmp_path):
         read_experiment(declared(tmp_path, archive, typing_curve=True))
 
 
-def test_ten_thousand_words_are_an_answer_like_any_other(archive, tmp_path):
+def test_ten_thousand_words_are_an_ordinary_answer(archive, tmp_path):
     with Archive.open(archive) as opened:
         long = " ".join(f"word{n}" for n in range(10_000))
         opened.upsert([Question("long", "what is long"), Answer("along", "long", f"{long} giraffe")])

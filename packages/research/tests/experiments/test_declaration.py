@@ -93,21 +93,21 @@ def test_the_split_to_tune_on_must_exist(archive, tmp_path):
     )
 
 
-def test_a_paper_s_value_of_a_measure_that_is_not_measured(archive, tmp_path):
+def test_paper_may_name_an_unmeasured_measure(archive, tmp_path):
     systems = [{"ranker": "bm25", "paper": {"MAP": 0.3, "MRR": 0.5}}]
     message = error_of(toml_at(tmp_path / "x.toml", archive, system=systems))
     assert "system[0].paper: bm25 has a value of MAP, which is not one of the measures" in message
     assert "MRR" not in message  # RR in another spelling
 
 
-def test_labels_that_make_the_same_file_name_are_refused(archive, tmp_path):
+def test_labels_of_equal_file_names_are_refused(archive, tmp_path):
     systems = [{"ranker": "bm25", "label": "a b"}, {"ranker": "tfidf", "label": "a (b)"}]
     assert "labels 'a (b)', 'a b' make the same file name" in error_of(
         toml_at(tmp_path / "x.toml", archive, system=systems)
     )
 
 
-def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
+def test_run_file_is_a_system(archive, tmp_path):
     def errors(**system):
         return error_of(toml_at(tmp_path / "x.toml", archive, system=[{"ranker": "bm25"}, system]))
 
@@ -148,7 +148,7 @@ def test_broken_files(tmp_path, text, message):
 
 
 @pytest.mark.parametrize("date", ["2022-01-05", '"2022-01-05"'])
-def test_a_date_is_written_as_toml_or_as_text(date):
+def test_date_is_toml_or_text(date):
     values = parse_assignments([f"before={date}", "after=2022"])
     settings = validate_settings(PartitionSettings, {"method": "time", **values}, "partition")
     assert settings.settings == {"before": "2022-01-05", "after": "2022"}
@@ -168,7 +168,7 @@ def test_variables_and_changes(archive, tmp_path, monkeypatch):
     assert read_experiment(path, {"archive": str(archive)}).system[1].label == "TF-IDF (ours)"
 
 
-def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
+def test_table_keys_change_and_list_items_do_not(archive, tmp_path):
     path = toml_at(tmp_path / "x.toml", archive)
     assert "partition.sed is not a setting (known: method, source_split, name" in error_of(path, {"partition.sed": 3})
     assert "system is not a table" in error_of(path, {"system.k1": 3})

@@ -29,13 +29,13 @@ def test_the_settings_with_the_highest_mean_are_chosen(archive):
     assert [(s["b"], v) for s, v in tuned.trials] == [(0.75, 0.0), (0.0, 1.0), (0.5, 1.0)]
 
 
-def test_of_equally_good_settings_those_tried_first_are_taken(archive):
+def test_earliest_of_equally_good_settings_is_taken(archive):
     tuned = tune_ranker(archive, "bm25", {"k1": [1.2, 0.9], "b": [0.75, 0.5]}, LABELS, "Success@2")
     assert [list(s.values()) for s, _ in tuned.trials] == [[1.2, 0.75], [1.2, 0.5], [0.9, 0.75], [0.9, 0.5]]
     assert tuned.settings == {"k1": 1.2, "b": 0.75}
 
 
-def test_any_ranker_s_settings_can_be_tuned_and_progress_is_reported(archive):
+def test_settings_of_any_ranker_are_tuned_with_progress(archive):
     calls = []
     space = [{"lambda": [0.7, 0.2]}, {"stop_words": [True], "lambda": [0.7]}]
     tuned = tune_ranker(
@@ -45,7 +45,7 @@ def test_any_ranker_s_settings_can_be_tuned_and_progress_is_reported(archive):
     assert len(tuned.trials) == 3
 
 
-def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
+def test_large_grid_is_searched_by_one_setting(archive, monkeypatch):
     monkeypatch.setattr(grid_search, "MAX_COMBINATIONS", 5)
     space = {"k1": [1.2, 0.5, 2.0], "b": [0.75, 0.5, 0.0]}
     tuned = tune_ranker(archive, "bm25", space, LABELS, "Success@1", fixed={"fields": "text"})
@@ -53,7 +53,7 @@ def test_a_large_grid_is_searched_one_setting_at_a_time(archive, monkeypatch):
     assert len(tuned.trials) < 9
 
 
-def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
+def test_indexes_of_trials_alone_are_removed(archive):
     bm25 = rankers.create("bm25")
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())

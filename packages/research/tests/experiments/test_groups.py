@@ -47,7 +47,7 @@ def toml(archive, tmp_path):
     return path
 
 
-def test_saved_hits_of_each_group_give_the_same_values(archive):
+def test_saved_hits_of_groups_give_the_same_values(archive):
     with Archive.open(archive) as opened:
         first = evaluate_ranker(opened, rankers.create("bm25"), "duplicates", MEASURES, resume=True)
         steps = []
@@ -80,7 +80,7 @@ def test_each_group_counts_the_same_everywhere(archive, toml, tmp_path):
     assert "2 groups, each ranked within itself, count the same" in system.seed_results[0].evaluation.describe
 
 
-def test_runs_of_an_archive_with_groups_are_compared_as_in_its_experiment(toml, tmp_path):
+def test_runs_with_groups_compare_as_their_experiment(toml, tmp_path):
     outcome = run_experiment(read_experiment(toml), tmp_path / "out")
     sources = parse_sources([str(tmp_path / "out")])
     comparison = compare_runs(sources, load_judgements(sources, None, None, None), MEASURES, "trec_eval")

@@ -68,7 +68,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag, tag
 
 
-def test_the_page_is_well_formed_and_asks_nothing_of_the_network(html: str) -> None:
+def test_page_is_well_formed_and_offline(html: str) -> None:
     tags = Tags(html)
     assert tags.open == []
     assert len(tags.ids) == len(set(tags.ids))
@@ -127,7 +127,7 @@ def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path:
     assert re.search(r"</b>r\d{3}</li>", html)
 
 
-def test_the_browser_is_limited_and_the_page_states_it(
+def test_browser_is_limited_and_says_so(
     outcome: ExperimentResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_figures: None
 ) -> None:
     monkeypatch.setattr(cards, "MAX_QUERIES", 7)
@@ -148,7 +148,7 @@ def test_the_paper_beside_ours(outcome: ExperimentResult) -> None:
     assert rows[1].sd is not None
 
 
-def test_pairs_are_the_best_two_and_each_against_the_first() -> None:
+def test_pairs_are_the_best_two_and_the_first() -> None:
     assert select_pairs([2, 1, 0]) == [(1, 2), (0, 1), (0, 2)]
     assert select_pairs([0]) == []
     assert len(select_pairs(list(range(12)))) == report.MAX_PAIRS
@@ -160,7 +160,7 @@ def test_plots_are_imported_only_for_a_report() -> None:
     assert not {"matplotlib", "jinja2"} & set(loaded)
 
 
-def test_without_matplotlib_the_page_says_how_to_get_figures(outcome, tmp_path, monkeypatch):
+def test_without_matplotlib_the_page_says_what_to_install(outcome, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "can_plot", lambda: False)
     html = write_report(replace(outcome, folder=tmp_path)).read_text(encoding="utf-8")
     assert "no figures: matplotlib is not installed; pip install &#39;askalike[plots]&#39;" in html

@@ -70,7 +70,7 @@ def test_the_folder_holds_what_reproduces_it(archive, toml, tmp_path):
     assert report["check"]["verdict"].startswith("check: ")
 
 
-def test_a_system_says_what_it_was_trained_on_and_whether_it_may_have_seen_the_archive(archive, tmp_path):
+def test_system_says_what_it_was_trained_on(archive, tmp_path):
     declared = {"ranker": "bm25", "trained_on": "pairs of the web", "may_have_seen": ["elsewhere", archive.name]}
     toml = toml_at(tmp_path / "seen.toml", archive, system=[declared, {"ranker": "tfidf"}])
     run_experiment(read_experiment(toml), tmp_path / "out")
@@ -91,7 +91,7 @@ def test_the_same_again_writes_the_same_runs(toml, tmp_path):
     assert runs(tmp_path / "a") == runs(tmp_path / "b")
 
 
-def test_the_order_of_candidates_is_a_system_where_queries_have_some(tmp_path):
+def test_candidate_order_is_a_system_where_given(tmp_path):
     path = archive_at(tmp_path / "pooled")
     pools = {"q00": ["q20", "q01", "q30"], "q10": ["q11", "q02", "q12"]}
     with Archive.open(path) as archive:
@@ -128,7 +128,7 @@ def test_resuming_repeats_no_finished_cell(toml, tmp_path):
 
 
 @pytest.mark.long
-def test_killed_and_resumed_it_ends_as_if_nothing_had_been(archive, tmp_path):
+def test_killed_run_resumes_to_the_same_end(archive, tmp_path):
     toml = toml_at(tmp_path / "many.toml", archive, system=MANY)
     command = "from askalike.cli import main; main()"
     out = tmp_path / "out"
@@ -160,7 +160,7 @@ def test_another_configuration_is_refused_with_what_differs(toml, tmp_path):
     assert len(str(caught.value).splitlines()) == 3
 
 
-def test_a_setting_that_has_been_added_since_changes_nothing_at_its_default(toml, tmp_path):
+def test_added_setting_changes_nothing_at_its_default(toml, tmp_path):
     """The stored configuration is as a version would have written it that did not know `k1`."""
     run_experiment(read_experiment(toml), tmp_path / "out")
     config = tmp_path / "out/config.toml"
@@ -190,7 +190,7 @@ def test_another_system_is_named_by_its_label(archive, tmp_path):
     assert str(caught.value).splitlines()[1:] == [f"  system: new: {MANY[2]['label']}"]
 
 
-def test_an_experiment_on_a_changed_archive_is_not_resumed(toml, tmp_path):
+def test_experiment_on_a_changed_archive_is_not_resumed(toml, tmp_path):
     changing = archive_at(tmp_path / "changing")
     run_experiment(read_experiment(toml, {"archive": str(changing)}), tmp_path / "out")
     with Archive.open(changing) as archive:
@@ -230,7 +230,7 @@ def test_tuned_systems_share_the_indexes_of_their_trials(archive, tmp_path, monk
     assert len({path for path, _ in removed}) == 2
 
 
-def test_a_quick_run_has_few_queries_one_seed_and_few_values(archive, tmp_path):
+def test_quick_run_has_few_queries_seeds_and_values(archive, tmp_path):
     system = [{"ranker": "bm25", "tune": {"k1": [0.3, 0.6, 1.2]}}, {"ranker": "tfidf"}]
     parts = {"source_split": "rephrasings", "name": "few", "shares": [0.2, 0.4, 0.4]}
     toml = toml_at(tmp_path / "x.toml", archive, split="few/test", dev="few/dev", seeds=[3, 4], system=system,
@@ -246,7 +246,7 @@ def test_a_quick_run_has_few_queries_one_seed_and_few_values(archive, tmp_path):
     assert load_judgements(sources, None, None, None).qrels == outcome.labels.qrels
 
 
-def test_the_data_s_hash_does_not_depend_on_order_or_imports(tmp_path):
+def test_data_hash_ignores_order_and_imports(tmp_path):
     first, second = Question("a", "one"), Question("b", "two")
     for name, order in (("x", [first, second]), ("y", [second, first]), ("z", [first])):
         with Archive.create(tmp_path / name) as archive:
@@ -263,7 +263,7 @@ def test_the_resolved_configuration_has_no_variables(toml, tmp_path):
     assert dict(os.environ) == before
 
 
-def test_a_hybrid_is_tuned_and_written_with_its_parts_settings(archive, tmp_path):
+def test_hybrid_is_tuned_and_written_with_its_parts(archive, tmp_path):
     parts = {"parts": ["bm25", "tfidf"], "bm25.k1": 0.9, "rephrasings": False}
     system = [{"ranker": "hybrid", "settings": parts, "tune": True}, {"ranker": "cascade", "settings": parts}]
     toml = toml_at(tmp_path / "hybrid.toml", archive, split="cluster/test", dev="cluster/dev", system=system,

@@ -13,10 +13,10 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize("reader", ["lei", "semeval", "yahoo"])
-def test_an_empty_folder_is_one_clear_error(refused: Refusing, tmp_path: Path, reader: str) -> None:
+def test_an_empty_folder_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "empty", tmp_path / "gone"):
-        refused("expected", reader, path)
+        expect_refusal("expected", reader, path)
 
 
 def test_lei(imported: Importing, tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_semeval(imported: Importing, tmp_path: Path) -> None:
     assert done.rows("SELECT DISTINCT label FROM answers") == [("Good",)]
 
 
-def test_semeval_needs_a_split(imported: Importing, refused: Refusing, tmp_path: Path) -> None:
+def test_semeval_needs_a_split(imported: Importing, expect_refusal: Refusing, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     path = tmp_path / "folder/questions.xml"
     path.write_text(f"<xml>{thread('Q1', 'Q1_R4', '4', '?')}</xml>")
-    refused("has neither train, dev nor test; add --split", "semeval", path)
+    expect_refusal("has neither train, dev nor test; add --split", "semeval", path)
     assert imported("semeval", path, split="dev").rows("SELECT split FROM judgements") == [("dev",)]
 
 

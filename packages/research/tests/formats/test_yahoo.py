@@ -60,7 +60,7 @@ def test_a_closing_tag_alone_is_passed_over(imported: Importing, tmp_path: Path)
     assert set(imported("yahoo", path).questions) == {"1"}
 
 
-def test_a_bad_document_is_rejected_and_the_rest_is_read(imported: Importing, tmp_path: Path) -> None:
+def test_bad_document_is_rejected_and_others_read(imported: Importing, tmp_path: Path) -> None:
     documents = [
         document("1"),
         "<document>\n<uri>2</uri><subject>&lol9;</subject>\n</document>",
@@ -94,7 +94,7 @@ def test_a_sample_is_exact_and_repeatable(imported: Importing, tmp_path: Path) -
     assert all(int(id) % 2 for id in first)
 
 
-def test_a_file_cut_short_is_one_error_after_what_came_before(tmp_path: Path) -> None:
+def test_cut_file_is_one_error_after_its_beginning(tmp_path: Path) -> None:
     path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2")[:300])
     with pytest.raises(InputError, match=r"line 8: its <document> is not closed.*; kept the 1 question before it"):
         import_archive("yahoo", [path], tmp_path / "out")

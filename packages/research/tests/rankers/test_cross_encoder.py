@@ -67,7 +67,7 @@ def test_an_unknown_setting_is_a_clear_error(ranker, archive):
         rankers.create(ranker.name, {**ranker.values, "nonsense": 1}, archive.path)
 
 
-def test_all_candidates_are_ranked_best_first_and_nothing_else(searcher):
+def test_all_candidates_are_ranked_best_first(searcher):
     run = columns(rankers.rank(searcher, QUERIES, 100, candidates={q: [*POOL, "nowhere", "07"] for q in QUERIES}))
     for query, hits in run.items():
         assert sorted(id for id, _ in hits) == sorted(set(POOL) - {query})
@@ -77,11 +77,11 @@ def test_all_candidates_are_ranked_best_first_and_nothing_else(searcher):
     assert columns(rankers.rank(searcher, {"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
 
 
-def test_a_query_without_a_word_leaves_candidates_in_their_order(searcher):
+def test_query_without_a_word_keeps_candidates_in_order(searcher):
     assert [hit.id for hit in rankers.rank(searcher, QUERIES, 100, candidates=POOLS)["none"]] == POOL
 
 
-def test_deterministic_and_a_batch_is_its_queries_one_by_one(ranker, searcher, archive):
+def test_batch_is_its_queries_one_by_one(ranker, searcher, archive):
     together = columns(rankers.rank(searcher, QUERIES, 10, candidates=POOLS))
     reopened = rankers.open_current(ranker, archive.view())
     assert together == columns(rankers.rank(reopened, QUERIES, 10, candidates=POOLS))
@@ -98,7 +98,7 @@ def test_the_words_of_hits_explain_the_scores(searcher):
     assert {part.word for part in reasons["01"].contributions} == {"boil", "egg"}
 
 
-def test_in_a_cascade_it_orders_what_is_proposed_whatever_k(ranker, archive):
+def test_cascade_orders_what_is_proposed_whatever_k(ranker, archive):
     own = {f"{ranker.name}.{key}": value for key, value in ranker.values.items()}
     cascade = rankers.create("cascade", {"parts": ["bm25", ranker.name], **own}, archive.path)
     behind = rankers.open_current(cascade, archive.view())

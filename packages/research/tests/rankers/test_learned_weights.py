@@ -50,7 +50,7 @@ def test_words_that_lead_away_weigh_less(fitted):
     assert min(telling) > max(misleading)
 
 
-def test_a_score_is_that_of_each_word_times_its_weight(fitted, archive):
+def test_score_is_that_of_words_times_weights(fitted, archive):
     bm25 = rankers.create("bm25", {"stem": False, "spelling": False})
     expected: dict[str, float] = {}
     for word in ("thing3", "please3", "mend"):
@@ -78,7 +78,7 @@ def test_weights_of_a_file_are_looked_up(fitted, archive, tmp_path):
             TermWeights.read(tmp_path / "wrong.json")
 
 
-def test_without_pairs_it_is_the_similarity_and_unfitted_it_says_so(archive, tmp_path):
+def test_without_pairs_it_is_the_similarity(archive, tmp_path):
     with Archive.create(tmp_path / "unlabelled") as unlabelled:
         unlabelled.upsert(Question(f"q{n}", f"mend thing{n}") for n in range(5))
         ranker = rankers.create("learned_weights").fit(unlabelled.training_view(()))
@@ -125,7 +125,7 @@ def test_it_keeps_to_what_every_lexical_ranker_does(fitted, archive):
         assert reason.score == pytest.approx({hit.id: hit.score for hit in hits}[id], rel=1e-6)
 
 
-def test_an_unfinished_word_counts_as_what_it_may_become(tmp_path):
+def test_unfinished_word_counts_as_its_completions(tmp_path):
     (tmp_path / "weights.json").write_text(json.dumps({"printer": 5.0, "printed": 0.5, "printing": 0.0}))
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("er", "a printer"), Question("ing", "a printing"), Question("ed", "a printed")])

@@ -50,7 +50,7 @@ def test_only_older_questions_are_suggested(desk):
     assert (result.older, result.period) == (2, ("2020-01-03", "2020-01-05"))
 
 
-def test_a_comment_is_right_if_it_names_a_question_of_the_cluster(desk):
+def test_comment_naming_the_cluster_is_right(desk):
     result = run(desk, last=4, thresholds=(0.01, 0.99))
     low, high = result.outcomes
     assert (low.comments, low.right.count, low.found.count, low.found.n, low.missed) == (3, 1, 1, 2, 1)
@@ -58,7 +58,7 @@ def test_a_comment_is_right_if_it_names_a_question_of_the_cluster(desk):
     assert [asked.question.id for asked in result.examples("missed")] == ["lost", "again"]
 
 
-def test_known_duplicates_are_shown_as_their_original_at_that_time(desk):
+def test_known_duplicates_show_their_original_then(desk):
     late = next(a for a in run(desk, last=2).questions if a.question.id == "late")
     assert [s.question.id for s in late.suggestions][:1] == ["again"]  # nobody had linked it: links have no dates here
     desk.upsert([Link("again", "reset", created_at="2020-01-03T12:00:00")])
@@ -120,7 +120,7 @@ def test_a_calibration_knows_only_older_labels(desk, monkeypatch):
     assert (result.scale, result.guaranteed) == ("similarity", None)
 
 
-def test_sample_is_drawn_evenly_from_bands_and_is_never_confirmed():
+def test_sample_is_drawn_from_bands_without_confirmed_ones():
     comments = [(f"low{n}", [0.3]) for n in range(500)] + [(f"high{n}", [0.9, 0.3]) for n in range(12)]
     drawn = draw_comments([*comments, ("none", [0.1])], [0.2, 0.8])
     assert len(drawn) == len(set(drawn)) == 30
@@ -139,13 +139,13 @@ def test_estimate_weighs_bands_by_their_size():
     assert estimate_right(0, comments, {"low1": 1}, 0.2, [0.2, 0.8]) is None
 
 
-def test_a_judgement_counts_only_where_its_suggestion_is_shown():
+def test_judgement_counts_where_its_suggestion_is_shown():
     comments = [("a", [0.9, 0.5])]
     assert estimate_right(0, comments, {"a": 2}, 0.4, [0.4, 0.8]).value == 1.0
     assert estimate_right(0, comments, {"a": 2}, 0.8, [0.4, 0.8]).value == 0.0
 
 
-def test_folder_has_page_json_and_a_sample_that_is_read_back(desk, tmp_path):
+def test_folder_has_page_json_and_sample(desk, tmp_path):
     desk.upsert([replace(dated("again", "<b>forgotten</b> password how to reset", 3), url="javascript:alert(1)")])
     result = run(desk, last=4, thresholds=(0.01, 0.5))
     page, record, sample = write_backtest(result, tmp_path / "out")

@@ -58,7 +58,7 @@ def forum(tmp_path_factory):
         yield archive
 
 
-def test_only_older_originals_count_and_the_others_are_counted(kitchen):
+def test_only_older_originals_count(kitchen):
     selection = select_queries(kitchen, "2012-01-01")
     assert selection.originals == {"copy": ["old"], "late": ["rice"]}
     assert (selection.newer_links, selection.undated_links) == (2, 2)
@@ -94,7 +94,7 @@ def test_since_and_until(kitchen, since, until, queries):
     "settings",
     [{}, *(pytest.param(own, marks=pytest.mark.long) for own in ({"fields": "title"}, {"fields": "title,text"}))],
 )
-def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
+def test_it_equals_a_fresh_index_each_time(forum, settings):
     names = registry.names("similarity")
     result = replay(forum, dict.fromkeys(names, settings), "2012-03-01", k=5)
     assert len(result.selection.queries) > 20
@@ -124,7 +124,7 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, date, r
         assert replay(kitchen, {"bm25": {}}, "2012-01-01").results
 
 
-def test_a_hybrid_follows_the_archive_as_its_parts_do(kitchen):
+def test_hybrid_follows_the_archive_as_its_parts(kitchen):
     first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0]}
     [alone, both] = replay(kitchen, {"bm25": {}, "hybrid": first_alone}, "2012-01-01").results
     assert both.ranks == alone.ranks
@@ -136,7 +136,7 @@ def test_packaged_vectors_know_nothing_of_the_archive(kitchen):
     assert result.ranks["copy"] == 1
 
 
-def test_a_date_that_is_none_is_a_clear_error(kitchen):
+def test_impossible_date_is_a_clear_error(kitchen):
     with pytest.raises(SettingsError, match="replay: date 'yesterday': expected a date such as"):
         replay(kitchen, {"bm25": {}}, "yesterday")
 
@@ -149,7 +149,7 @@ def test_quarters_are_joined_until_there_is_enough(forum):
     assert [quarter_name(f"2013-{month:02}") for month in (1, 3, 4, 12)] == ["2013 Q1", "2013 Q1", "2013 Q2", "2013 Q4"]
 
 
-def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
+def test_folder_holds_results_runs_judgements_and_plot(forum, tmp_path):
     result = replay(forum, {"bm25": {}, "tfidf": {}}, "2012-03-01")
     written = write_replay(result, tmp_path / "out" / "folder")
     assert [p.name for p in written] == ["replay.json", "replay.svg", "qrels.txt", "run-bm25.trec", "run-tfidf.trec"]
