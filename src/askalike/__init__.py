@@ -14,7 +14,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from askalike.calibration.calibrate import calibrate
@@ -46,15 +45,13 @@ if TYPE_CHECKING:
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
-    from askalike.experiments.measuring import evaluate_ranker
-    from askalike.experiments.models import distil, train
-    from askalike.experiments.outcome import ExperimentResult
     from askalike.export import export_archive
     from askalike.health import run_checks
     from askalike.health.statistics import compute_statistics
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
+    from askalike.measuring.rankers import evaluate_ranker
     from askalike.moderation.dedupe import dedupe
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
@@ -65,6 +62,7 @@ if TYPE_CHECKING:
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.similarities import Similarity
     from askalike.store import Archive, TrainingView, View
+    from askalike.tuning.models import distil, train
     from askalike.tuning.run import tune_archive as tune
 
 __version__ = "0.1.0"
@@ -77,7 +75,7 @@ __all__ = [
     "ResolvedQuery", "Retrieved", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
     "Settings", "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView",
     "VectorIndex", "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "dedupe",
-    "distil", "encode_texts", "evaluate", "evaluate_ranker", "experiment", "explain_ids", "export_archive",
+    "distil", "encode_texts", "evaluate", "evaluate_ranker", "explain_ids", "export_archive",
     "import_archive", "load", "load_split", "rank", "read_qrels", "read_queries", "read_run", "run_checks", "serve",
     "train", "tune", "validate_settings", "write_run",
 ]
@@ -97,8 +95,8 @@ _NAMES = {
     "evaluation.evaluate": ("evaluate",),
     "evaluation.significance": ("compare",),
     "evaluation.trec": ("read_qrels", "read_run", "write_run"),
-    "experiments.measuring": ("evaluate_ranker",),
-    "experiments.models": ("distil", "train"),
+    "measuring.rankers": ("evaluate_ranker",),
+    "tuning.models": ("distil", "train"),
     "export": ("export_archive",),
     "health": ("run_checks",),
     "health.statistics": ("compute_statistics",),
@@ -138,27 +136,6 @@ def load(
     from askalike.search.engine import LocalEngine
 
     return LocalEngine.open(path, ranker, settings, engine)
-
-
-def experiment(
-    file: "str | Path",
-    folder: "str | Path",
-    changes: "Mapping[str, Any] | None" = None,
-    *,
-    resume: bool = False,
-    force: bool = False,
-) -> "ExperimentResult":
-    """Run the experiment that a TOML file declares, and write everything into a folder that reproduces it.
-
-    changes: values that replace those of the file, by key or `table.key`. resume: continue an interrupted experiment.
-    force: replace the experiment that is in the folder. Raises SettingsError for anything wrong in the file.
-    """
-    from pathlib import Path
-
-    from askalike.experiments.declaration import read_experiment
-    from askalike.experiments.run import run_experiment
-
-    return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
 
 
 if not TYPE_CHECKING:  # else a type checker would accept any name

@@ -44,8 +44,8 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {"cross_encoder", "pretrained"}
-"""These need a model, and have a test of their own; a cross-encoder ranks candidates alone."""
+WITH_SETTINGS = {"pretrained"}
+"""These need a model, and have a test of their own."""
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 

@@ -19,7 +19,6 @@ SETS = {
     "markdown": (DATA / "garden-faq", {}),
     "mbox": (DATA / "list.mbox", {}),
     "beir": (DATA / "allotment-beir", {}),
-    "semeval": (DATA / "expats-test.xml", {}),
     "stackexchange": (DATA / "bakery.stackexchange.com", {}),
     "table": (DATA / "library-faq.json", {"records": "root.qapair"}),
 }

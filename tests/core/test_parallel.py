@@ -12,15 +12,14 @@ from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import WorkerError, map_pieces, use_workers
-from askalike.experiments.declaration import Experiment
-from askalike.experiments.grid_search import tune_ranker
-from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
+from askalike.measuring.rankers import RankingTask
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
+from askalike.tuning.trials import Trial, TrialEvaluator
 from calibration.riverside import DEFAULT_RANKER
 
 
@@ -102,7 +101,7 @@ def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, m
 
 
 @pytest.mark.long
-def test_indexes_targets_and_experiments_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
+def test_indexes_and_targets_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
     monkeypatch.setattr(distil, "CHUNK_SIZE", 50)
@@ -110,29 +109,28 @@ def test_indexes_targets_and_experiments_have_the_same_bytes(workers, calibrated
     for name, options in (("here", {}), ("shared", workers)):
         path = tmp_path / name / "library"
         shutil.copytree(calibrated_riverside, path, ignore=shutil.ignore_patterns("index"))
-        systems = [{"ranker": name} for name in ("bm25", "hybrid")]
-        experiment = Experiment(title="Workers", archive=path, split="duplicates", system=systems)
         with use_workers(**options):
             with Archive.open(path) as archive:
                 rankers.create("static").build(archive.view())
                 built = [path.read_bytes() for path in sorted((path / "index").glob("*/*-*/*"))]
                 texts = [question for _, question in archive.view().questions()]
             targets = encode_targets(encoders.build("static", {}), texts, 64, print).tobytes()
-            run_experiment(experiment, tmp_path / name / "run")
-        written.append((built, targets, read_files(tmp_path / name / "run" / "runs")))
+        written.append((built, targets))
     assert all(written[0])
     assert written[0] == written[1]
 
 
 @pytest.mark.long
 def test_tuning_chooses_the_same(workers, calibrated_riverside):
-    grid = {"k1": [0.9, 1.2, 1.6], "b": [0.3, 0.75]}
+    settings = [{"fields": "title", "k1": k1, "b": b} for k1 in (0.9, 1.2, 1.6) for b in (0.3, 0.75)]
+    trials = [Trial("bm25", values) for values in settings]
     results = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:
             labels = load_split(archive, "duplicates")
-            results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
-    assert len(results[0].trials) == 6
+            with TrialEvaluator(RankingTask(archive), {"dev": labels}, ["nDCG@10"]) as evaluator:
+                results.append(list(evaluator.evaluate_trials(trials)))
+    assert len(results[0]) == 6
     assert results[0] == results[1]
 
 

@@ -12,12 +12,12 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
-from askalike.experiments.models import distil
 from askalike.learning.distil import DistillationSettings
 from askalike.learning.ridge import fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
+from askalike.tuning.models import distil
 
 THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish")
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")

@@ -79,7 +79,7 @@ def test_a_part_without_text_takes_no_code(archive):
 
 
 def test_tuning_tries_code_where_there_is_some(archive, tmp_path):
-    from askalike.experiments.grid_search import tuning_grids
+    from askalike.tuning.candidates import tuning_grids
 
     assert tuning_grids(archive, "bm25", {})[0]["code"] == ("keep", "drop")
     assert "code" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]

@@ -11,12 +11,12 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.records import Question
-from askalike.experiments.models import remove_model
 from askalike.health import run_checks
 from askalike.health.references import changed_encoder_files
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import get_served_ranker
 from askalike.store.deployments import get_archive_encoder
+from askalike.tuning.models import remove_model
 from askalike.tuning.run import _encoder_trial
 from commands import askalike
 from http_servers import LocalServer, QuietHandler

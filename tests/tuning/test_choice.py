@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from askalike.experiments.trials import Trial
 from askalike.tuning import verdict
 from askalike.tuning.candidates import TUNED, UNTUNED, Candidate, Stage
+from askalike.tuning.trials import Trial
 from askalike.tuning.verdict import Contest, EvaluatedTrial, best_lexical, choose_lexical, paired_difference
 
 N = 400

@@ -15,15 +15,14 @@ from askalike import rankers
 from askalike.cli.tune import format_outcome
 from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments import trials
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import RankingTask
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import candidate_search, candidates, model_training, run, task
+from askalike.tuning import candidate_search, candidates, model_training, run, task, trials
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
+from askalike.tuning.trials import Trial
 
 
 @pytest.fixture
@@ -270,3 +269,8 @@ def test_tune_index_over_budget(tmp_path):
         with pytest.raises(trials.OutOfTimeError, match="documents of its index"):
             next(evaluator.evaluate_trials([Trial("bm25")], is_over=lambda: True))
         next(evaluator.evaluate_trials([Trial("bm25")]))
+
+
+def test_cross_encoder_needs_its_package(archive):
+    with pytest.raises(SettingsError, match=r"cross_encoder is not installed: pip install 'askalike\[research\]'"):
+        run.tune_archive(archive, cross_encoder="anything")

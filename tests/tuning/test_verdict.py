@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from askalike.core.relevance import Split
-from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import UNTUNED, Candidate, Stage
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import Trial
 from askalike.tuning.verdict import EvaluatedTrial, PairedDifference, TuningVerdict
 
 EMPTY = Split({}, {})

@@ -61,7 +61,7 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """Return the encoder of that name with random weights, for an archive's vocabulary."""
     from askalike import encoders
-    from askalike.experiments import models
+    from askalike.tuning import models
     from askalike_learning.recipe_files import read_tables
     from askalike_learning.trainable import load_recipe
 

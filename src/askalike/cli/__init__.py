@@ -56,15 +56,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
-        "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
-        "backtest": (
-            "replaying",
-            "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
-        ),
-        "replay": (
-            "replaying",
-            "Search again for every known duplicate, in the archive as it was when somebody asked it.",
-        ),
     },
     "Moderate": {
         "dedupe": ("moderation", "Find clusters of duplicates and propose an original for each."),

@@ -32,7 +32,7 @@ from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.evaluation.trec import read_qrels, read_run
-from askalike.experiments.measuring import describe_choice
+from askalike.measuring.rankers import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 

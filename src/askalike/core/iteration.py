@@ -1,6 +1,7 @@
 """Iterables in chunks, reports of progress, and a check against single values."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Protocol, TypeVar
 
@@ -11,6 +12,8 @@ LogCallback = Callable[[str], None]
 """Called with a line of progress text."""
 Progress = Callable[[int, int], None]
 """Called during work, with the number of rows done and the total."""
+OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opens a progress bar with a description; bars may be nested."""
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:

@@ -191,12 +191,6 @@ def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRan
     return ranks
 
 
-def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> Floats:
-    """Return Success@k (Accuracy@k) for k = 1 … max_depth: (max_depth,)."""
-    reached = np.array([rank for rank in ranks.values() if rank is not None and rank <= max_depth], np.int64)
-    return np.asarray(np.bincount(reached, minlength=max_depth + 1)[1:].cumsum() / max(len(ranks), 1))
-
-
 class _Tally:
     """Values per query: those of ir_measures, and the first hits for the rule's own measures."""
 

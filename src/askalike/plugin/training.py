@@ -12,7 +12,7 @@ from askalike.core.iteration import LogCallback, chunks
 from askalike.core.relevance import Qrels, TrainingPair
 from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
-from askalike.labels.training_pairs import collect_learned, training_pairs
+from askalike.labels.training_pairs import LABEL_SIGNALS, collect_learned, training_pairs
 from askalike.learning.trainers import (
     SEED_SETTING,
     TRAINING_LOGGER,
@@ -21,12 +21,15 @@ from askalike.learning.trainers import (
     TrainingProgress,
     TrainingProgressCallback,
     TrainingRecipe,
+    list_recipes,
+    shorten_setting,
 )
 from askalike.store import Clusters
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import imported_queries, irrelevant_judgements
 
 __all__ = [
+    "LABEL_SIGNALS",
     "SEED_SETTING",
     "TRAINING_LOGGER",
     "Clusters",
@@ -48,8 +51,10 @@ __all__ = [
     "format_count",
     "imported_queries",
     "irrelevant_judgements",
+    "list_recipes",
     "rejected_documents",
     "safe_path",
+    "shorten_setting",
     "training_pairs",
     "unlearned_splits",
 ]

@@ -11,7 +11,6 @@ from itertools import islice
 
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.values import format_duration
-from askalike.experiments.trials import IsOver, OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.labels.partitions import nested_folds
 from askalike.store import Archive
 from askalike.store.contents import has_content
@@ -34,6 +33,7 @@ from askalike.tuning.candidates import (
 from askalike.tuning.model_training import ModelTrainer
 from askalike.tuning.state import Budget
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import IsOver, OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.verdict import Contest, EvaluatedTrial, choose, choose_lexical
 
 LEXICAL_BUDGET_SHARE = 0.3

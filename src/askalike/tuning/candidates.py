@@ -1,17 +1,21 @@
 """The candidates, from the simplest to the most complex, and the requirements of each family."""
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
+from askalike import rankers
 from askalike.core import registry
-from askalike.experiments.grid_search import Grid, tuning_grids
-from askalike.experiments.trials import RankerSettings, Trial
+from askalike.core.errors import SettingsError
+from askalike.rankers import Tunable
 from askalike.store import Archive
 from askalike.text.subwords import VECTORS_PACKAGE
+from askalike.tuning.trials import RankerSettings, Trial
 
+Grid = Mapping[str, Sequence[Any]]
+"""Setting → the values to try."""
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 EXTRA_MODULES = {"vectors": ("tokenizers", VECTORS_PACKAGE), "encoder": ("tokenizers",)}
@@ -188,3 +192,24 @@ def _composite_settings(*parts: Trial) -> RankerSettings:
     """Return the settings of a ranker that has these parts."""
     settings = {f"{part.ranker}.{key}": value for part in parts for key, value in part.settings.items()}
     return {"parts": [part.ranker for part in parts], **settings}
+
+
+def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
+    """Return the grids that a ranker declares, without the fixed settings.
+
+    A similarity has its own grids, and those of text settings: the weights of the fields if the archive has titles
+    and bodies, and the treatment of code if bodies contain any. The first values are the defaults, so that the first
+    trial is the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
+    """
+    if ranker in registry.names("similarity"):
+        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields"))
+        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
+    created = rankers.create(ranker, fixed, archive.path)
+    if not isinstance(created, Tunable):
+        example = "tune = { KEY = [VALUE, VALUE] }"
+        raise SettingsError(f"{ranker} has no settings to tune; name the values to try, as in {example}")
+    return [_drop_fixed(grid, fixed) for grid in created.grids]
+
+
+def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:
+    return {name: values for name, values in grid.items() if name not in fixed}

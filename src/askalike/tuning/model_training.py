@@ -12,15 +12,15 @@ from askalike import rankers
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
-from askalike.experiments import models
-from askalike.experiments.trials import OutOfTimeError, RankerSettings, Trial
 from askalike.labels.training_pairs import LABEL_SIGNALS, count_pairs
 from askalike.learning.trainers import TrainingProgress, TrainingRecipe, load_recipe
 from askalike.rankers import MODELS_FOLDER, Ranker
 from askalike.store import Archive, View, sample_questions
+from askalike.tuning import models
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import OutOfTimeError, RankerSettings, Trial
 
 if TYPE_CHECKING:
     from askalike.encoders.pretrained import PretrainedEncoder

@@ -8,15 +8,15 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
+from askalike.core import registry
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.iteration import LogCallback
 from askalike.core.model_folders import find_model
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
-from askalike.experiments.trials import RankerFactory, Trial, TrialEvaluator
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
@@ -29,10 +29,11 @@ from askalike.tuning.candidate_search import (
     estimate_verdict_s,
     try_candidates,
 )
-from askalike.tuning.candidates import DEFAULT_RANKER, PRETRAINED_RANKER, list_families
+from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, PRETRAINED_RANKER, list_families
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import make_task
+from askalike.tuning.trials import RankerFactory, Trial, TrialEvaluator
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 3
@@ -91,6 +92,8 @@ def tune_archive(
     for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
+    if cross_encoder and CROSS_ENCODER_RANKER not in registry.names("ranker"):
+        raise SettingsError(f"{CROSS_ENCODER_RANKER} is not installed: pip install 'askalike[research]'")
     trial = _encoder_trial(archive, encoder)
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])

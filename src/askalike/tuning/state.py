@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.experiments.trials import TrialMemory
+from askalike.tuning.trials import TrialMemory
 
 STATE_FOLDER = "tuning"
 VALUES_FILE = "values.jsonl"

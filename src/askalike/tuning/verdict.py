@@ -14,12 +14,12 @@ from askalike.core.arrays import Floats
 from askalike.evaluation.intervals import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
-from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 from askalike.labels.partitions import nested_folds
 from askalike.labels.splits import split_groups
+from askalike.measuring.rankers import LEADING_MEASURE
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
+from askalike.tuning.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from askalike.core.errors import SettingsError
 from askalike.core.records import Question
-from askalike.experiments.answer_measures import measure_support
+from askalike.measuring.answer_support import measure_support
 from askalike.search.answering.grounded import (
     INSTRUCTIONS,
     ChatEndpoint,

@@ -6,7 +6,7 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.core.records import Question
-from askalike.experiments import models
+from askalike.tuning import models
 from askalike_learning.trainable import load_recipe
 
 CORPUS_ENCODERS = ("doc2vec", "topics")

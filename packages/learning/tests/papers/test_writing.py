@@ -10,13 +10,12 @@ from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.records import Answer, Question
 from askalike.encoders import open_encoder
-from askalike.experiments import models
-from askalike.experiments.answer_measures import distinct_n
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
 from askalike.search.answering.replies import open_generator
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
+from askalike.tuning import models
 from askalike_learning.generate import (
     WritingSettings,
     fill_unknown_words,
@@ -25,6 +24,7 @@ from askalike_learning.generate import (
 from askalike_learning.recipes import Recipe
 from askalike_learning.trainable import NetworkRecipe, load_recipe
 from askalike_learning.training_run import train_recipe
+from askalike_research.experiments.answer_measures import distinct_n
 from kitchen import THINGS
 
 TINY = {

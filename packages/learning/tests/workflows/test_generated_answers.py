@@ -8,9 +8,9 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.experiments import models
 from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
+from askalike.tuning import models
 from askalike_learning.trainable import load_recipe
 from calibration.riverside import riverside
 from service.serving import Service, index

@@ -5,14 +5,13 @@ import pytest
 import askalike
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.experiments import models
-from askalike.experiments.declaration import read_experiment, resolve
-from askalike.experiments.run import shorten
 from askalike.store import Archive
-from askalike.tuning import candidate_search, model_training, pseudo_queries, run
+from askalike.tuning import candidate_search, model_training, models, pseudo_queries, run
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
+from askalike_research.experiments.declaration import read_experiment, resolve
+from askalike_research.experiments.run import shorten
 from experiments.small import toml_at
 from planted import NETWORK, plant
 from tuning.small import unlabelled
