@@ -255,9 +255,9 @@ def load_hits(view: View, retrieved: Retrieved) -> Iterator[QueryHits]:
 
 def _hide_own_phrasing(hit: Question, docid: int, one: ResolvedQuery) -> Question:
     """Return a hit without the rephrasing that the query is, if it is one of the hit's."""
-    if docid != one.excluded_docid or one.excluded_phrasing < 1:
+    if one.excluded is None or one.excluded.docid != docid or not one.excluded.phrasing:
         return hit
-    own = one.excluded_phrasing - 1
+    own = one.excluded.phrasing - 1
     return replace(hit, rephrasings=hit.rephrasings[:own] + hit.rephrasings[own + 1 :])
 
 

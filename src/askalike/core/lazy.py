@@ -5,6 +5,8 @@ from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 
 
 class lazy_property(cached_property[T]):
@@ -24,21 +26,21 @@ class lazy_property(cached_property[T]):
         return value
 
 
-class LazyShares(Mapping[str, float]):
-    """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
+class LazyMapping(Mapping[KeyT, ValueT]):
+    """A mapping that is computed when it is first read: of many explanations only a few are shown in full."""
 
-    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, compute: Callable[[], Mapping[KeyT, ValueT]]) -> None:
         self._compute = compute
 
     @lazy_property
-    def _shares(self) -> Mapping[str, float]:
+    def _computed(self) -> Mapping[KeyT, ValueT]:
         return self._compute()
 
-    def __getitem__(self, name: str) -> float:
-        return self._shares[name]
+    def __getitem__(self, name: KeyT) -> ValueT:
+        return self._computed[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._shares)
+    def __iter__(self) -> Iterator[KeyT]:
+        return iter(self._computed)
 
     def __len__(self) -> int:
-        return len(self._shares)
+        return len(self._computed)

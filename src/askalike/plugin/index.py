@@ -5,6 +5,7 @@ An engine's class implements `IndexEngine`, and is registered in the group `aska
 
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
+from askalike.core.lazy import LazyMapping
 from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
 from askalike.index.engine import (
     ArchiveIndex,
@@ -35,7 +36,7 @@ from askalike.index.lexical.term_scores import (
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS, NearSearch, NearTerm, select_near_terms
-from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles, find_distinct, find_positions
+from askalike.index.rows import MAX_TITLES, Array, DocAttributes, Excluded, find_distinct, find_positions
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -52,12 +53,13 @@ __all__ = [
     "DensePart",
     "DocAttributes",
     "EngineError",
+    "Excluded",
     "FieldStatistics",
     "FieldWeights",
     "Floats",
-    "FoundTitles",
     "IndexEngine",
     "IndexLocation",
+    "LazyMapping",
     "LexicalLayout",
     "NearSearch",
     "NearTerm",

@@ -50,8 +50,8 @@ def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = 
         language = query.language or searcher.language
         if not language and len(candidates) > 1:
             language = detect_language(f"{query.title} {query.body}", candidates)
-        own, text = excluded.get(query.id, (-1, -1)), plain_text(query.title, "text")
-        resolved.append(ResolvedQuery(query, *own, id, text, language, prefix))
+        text = plain_text(query.title, "text")
+        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, prefix))
     for corrector in searcher.correctors:
         resolved = corrector.correct(resolved)
     for corrector in searcher.correctors if prefix and searcher.completes_words else ():
@@ -87,18 +87,19 @@ def search(
     resolved = resolve(searcher, queries, prefix)
     if candidates is None:
         return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
-    titles, pools = searcher.find_titles(resolved), find_pools(searcher.view, resolved, candidates, filter)
+    titles = searcher.find_titles(resolved)
+    pools = find_pools(searcher.view, resolved, candidates, filter)
     ranked = rank_pools(searcher.score(resolved, pools))
-    return first_hits(searcher, ranked, titles(), k, adds=False)
+    return first_hits(searcher, ranked, titles, k, adds=False)
 
 
 def retrieve(
     searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
 ) -> Retrieved:
     """Return the k best documents of each query, those with exactly its title first; see `first_hits`."""
-    titles = searcher.find_titles(queries)  # first, as a cluster answers it together with the search
+    titles = searcher.find_titles(queries)  # first, as a cluster looks them up together with the search
     retrieved = searcher.retrieve(queries, k, allowed)
-    return first_hits(searcher, retrieved, titles(), k, allowed, adds=searcher.adds_titles)
+    return first_hits(searcher, retrieved, titles, k, allowed, adds=searcher.adds_titles)
 
 
 def first_hits(
@@ -233,7 +234,7 @@ def _best_first(scores: Scores, k: int | None = None) -> NDArray[np.int64]:
 
 
 def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
-    own = query.excluded_docid if query.excluded_phrasing < 0 else -1
+    own = query.excluded.docid if query.excluded and query.excluded.phrasing is None else None
     pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
     return np.array(pool, np.int64)
 

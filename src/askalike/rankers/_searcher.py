@@ -19,7 +19,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, TopDocs
 from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import TitlesSearcher
-from askalike.index.rows import FoundTitles, find_distinct
+from askalike.index.rows import Excluded, find_distinct
 from askalike.store import View
 from askalike.text.words import title_key
 
@@ -89,17 +89,16 @@ class FieldSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:
-    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
+    """A query as rankers read it.
 
-    id: its id in the run. text: the plain text of its title. language: None if unknown. prefix: whether its last word
-    may be unfinished. corrections: misspelt or unfinished word as typed → the word that replaces it in `query` and
-    `text`. finished: the query with its unfinished word completed, for rankers that read whole words; None if it has
-    none.
+    excluded: the question that it is, or the phrasing of one, which it must not find. id: its id in the run. text: the
+    plain text of its title. language: None if unknown. prefix: whether its last word may be unfinished. corrections:
+    misspelt or unfinished word as typed → the word that replaces it in `query` and `text`. finished: the query with its
+    unfinished word completed, for rankers that read whole words; None if it has none.
     """
 
     query: Question
-    excluded_docid: int = -1
-    excluded_phrasing: int = -1
+    excluded: Excluded | None = None
     id: str = ""
     text: str = ""
     language: str | None = None
@@ -123,12 +122,11 @@ def is_title(query: Question) -> bool:
 def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
     """Return the queries with the questions of another view that they must not find."""
     excluded = find_excluded(view, [one.query for one in queries])
-    rows = [(one, *excluded.get(one.query.id, (-1, -1))) for one in queries]
-    return [replace(one, excluded_docid=docid, excluded_phrasing=phrasing) for one, docid, phrasing in rows]
+    return [replace(one, excluded=excluded.get(one.query.id)) for one in queries]
 
 
-def find_excluded(view: View, queries: Collection[Question]) -> dict[str, tuple[int, int]]:
-    """Return the id of a query → the docid of the question that it is, and the number of its phrasing (−1: all)."""
+def find_excluded(view: View, queries: Collection[Question]) -> dict[str, Excluded]:
+    """Return the id of a query → the question that it is, or the phrasing of one."""
     ids = {query.id for query in queries if not query.id.startswith(TYPED_QUERY_ID)}
     if not ids or view.kind == "answers":
         return {}
@@ -136,8 +134,8 @@ def find_excluded(view: View, queries: Collection[Question]) -> dict[str, tuple[
     parts = {id: id.rpartition("#") for id in ids if id not in own}
     phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
     bases = view.docids({base for base, _ in phrased.values()}) if phrased else {}
-    excluded = {id: (docid, -1) for id, docid in own.items()}
-    return excluded | {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
+    excluded = {id: Excluded(docid) for id, docid in own.items()}
+    return excluded | {id: Excluded(bases[base], n) for id, (base, n) in phrased.items() if base in bases}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,16 +238,15 @@ class Searcher(ABC):
         self.text_languages = view.languages if self.language is None else ()
         """The languages of a multilingual archive; empty for any other."""
 
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles:
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> Mapping[int, Sequence[int]]:
         """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
 
-        A query with a body has none. The result is a function that returns them: a cluster finds them together with
-        the next search.
+        Returns the row of a query → their docids, ascending. A query with a body has none.
         """
         if self.titles is None:
-            return dict
+            return {}
         keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
-        return self.titles.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
+        return self.titles.find_titles(keys, [one.excluded for one in queries])
 
     @abstractmethod
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:

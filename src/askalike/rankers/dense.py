@@ -16,7 +16,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.lazy import LazyShares
+from askalike.core.lazy import LazyMapping
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import Answer, AnsweredQuestion, Question, TopDocs, Vectors
@@ -324,8 +324,8 @@ class DenseSearcher(Searcher):
         """Return the queries' vectors; None for no queries."""
         if not queries:
             return None
-        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return VectorQueries(self._fields.encode_queries([one.finished or one.query for one in queries]), excluded)
+        vectors = self._fields.encode_queries([one.finished or one.query for one in queries])
+        return VectorQueries(vectors, [one.excluded for one in queries])
 
     def _found(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
@@ -348,7 +348,7 @@ class DenseSearcher(Searcher):
                 return {"rephrasing": scores[place]}
             return self._name_fields(of_fields.rows[place], documents[place])
 
-        shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
+        shares = [LazyMapping(partial(share, place)) for place in range(len(scores))]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_query(query.finished or query.query)
         if reader:

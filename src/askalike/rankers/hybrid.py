@@ -20,7 +20,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.lazy import LazyShares
+from askalike.core.lazy import LazyMapping
 from askalike.core.types import Contribution, Explanation, Question, Run, Span
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
@@ -152,8 +152,8 @@ class HybridSearcher(CompositeSearcher):
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
             ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
-        found, adds = titles(), candidates is None
-        return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
+        adds = candidates is None
+        return [to_run(self.view, first_hits(self, one, titles, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
@@ -284,7 +284,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             own_spans = tuple(span for span in own_spans if span.field not in other)
         spans |= dict.fromkeys(own_spans)
     rows = Contribution.of_rows(words.values())
-    of_fields = LazyShares(partial(_merge_fields, explanations, parts.values()))
+    of_fields = LazyMapping(partial(_merge_fields, explanations, parts.values()))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts, of_fields)
 
 

@@ -170,7 +170,7 @@ class TermExtractor:
 
         The title of a document is compared with the title of the query, other fields with all of it.
         """
-        excluded, language = (resolved.excluded_docid, resolved.excluded_phrasing), resolved.language
+        language = resolved.language
         texts, unfinished, terms = self.query_texts(resolved), None, list[list[str]]()
         for number, text in enumerate(texts, 1):
             if resolved.prefix and text and not any(texts[number:]):
@@ -186,7 +186,7 @@ class TermExtractor:
             factors = ()
         whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
         light = self.light_words(language) if self.settings.function_words < 1 else {}
-        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
+        return QueryTerms(marked, unfinished, resolved.excluded, whole, field_factors=factors, word_factors=light)
 
     def many_query_terms(self, queries: Sequence[ResolvedQuery], kind: str) -> Sequence[QueryTerms]:
         """Return the `query_terms` of each query; of many without unfinished words all at once."""
@@ -199,7 +199,7 @@ class TermExtractor:
         if any(is_whole):
             factors = np.ones((len(queries), len(fields)))
             factors[is_whole] = [self.settings.title_factor if field == "title" else 1.0 for field in fields]
-        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
+        excluded = [one.excluded for one in queries]
         return TermColumns.of_texts(terms, [field != "title" for field in fields], excluded, factors)
 
     def light_words(self, language: str | None) -> Mapping[str, float]:
