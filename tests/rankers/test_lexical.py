@@ -15,7 +15,7 @@ from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question
 from askalike.index.lexical.prepared import TermColumns
 from askalike.index.rows import Excluded
-from askalike.rankers._searcher import ResolvedQuery
+from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.rankers.lexical import LexicalSettings, TermExtractor
 from askalike.store import Archive
 

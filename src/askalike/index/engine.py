@@ -130,6 +130,14 @@ class TitlesSearcher(Protocol):
         """
 
 
+class PreparedTerms(Protocol):
+    """Queries whose terms a searcher has looked up; only that searcher can use them."""
+
+    @property
+    def queries(self) -> Sequence[QueryTerms]:
+        """The queries."""
+
+
 class TermsSearcher(TitlesSearcher, Protocol):
     """Searches a state of an inverted index; see PostingsSearcher. `prepared` is what `prepare` returned."""
 
@@ -137,7 +145,7 @@ class TermsSearcher(TitlesSearcher, Protocol):
     def speller(self) -> Speller:
         """Finds terms that are spelt similarly to a word."""
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights) -> Any:
+    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights) -> PreparedTerms:
         """Look up the queries' terms, once for all other methods. fields: how the scores of fields are summed."""
 
     def search(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:

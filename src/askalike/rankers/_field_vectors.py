@@ -12,7 +12,8 @@ from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, 
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import VectorsSearcher
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.rankers._searcher import fill_missing, is_title
+from askalike.rankers._fields import is_title
+from askalike.rankers._queries_and_results import fill_missing
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")

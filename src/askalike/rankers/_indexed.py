@@ -3,22 +3,18 @@
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import NotFittedError, UnusableIndexError
-from askalike.core.iteration import chunks
-from askalike.core.types import Answer, AnsweredQuestion, Progress, Question
+from askalike.core.types import Progress
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
-from askalike.index.rows import DocAttributes
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import FieldSettings
 from askalike.store import View
-from askalike.text.words import title_key
 
 log = logging.getLogger(__name__)
 _opening = Lock()
@@ -133,31 +129,6 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         if not view.before and not view.group:
             return name
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:32]}"
-
-
-def changed_documents(
-    view: View, since: int, settings: FieldSettings
-) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
-    """Yield docid, document and the attributes of those added or changed after a change number.
-
-    With the field `answer`, questions come with their accepted answers.
-    """
-    if view.kind == "answers":
-        for docid, answer in view.answers(since):
-            yield docid, answer, DocAttributes()
-        return
-    names = settings.field_names
-    for batch in chunks(view.questions(since, "answer" in names)):
-        questions = dict(batch)
-        for docid, question in (add_answers(view, questions) if "answer" in names else questions).items():
-            keys = tuple(map(title_key, settings.titles(question)))
-            yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
-
-
-def add_answers(view: View, questions: Mapping[int, Question]) -> Mapping[int, Question]:
-    """Return questions by docid, with their accepted answers."""
-    answers = view.accepted_answers(questions)
-    return {docid: AnsweredQuestion.of_question(question, answers.get(docid)) for docid, question in questions.items()}
 
 
 def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:

@@ -1,8 +1,4 @@
-"""Ranks with a searcher: queries in, a run out; the documents to rank may be given, or limited by a filter.
-
-`resolve` checks, cleans and corrects a batch of queries once, before anything is retrieved. It is here and not in
-askalike.search, since experiments, calibration and moderation, on layers below it, resolve the same way.
-"""
+"""Ranks with a searcher: queries in, a run out; the documents to rank may be given, or limited by a filter."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,47 +12,16 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
 from askalike.core.types import Contribution, Explanation, Question, Run
 from askalike.index.rows import find_distinct
-from askalike.rankers._searcher import (
-    Docids,
-    Explanations,
-    ResolvedQuery,
-    Retrieved,
-    Scores,
-    Searcher,
-    Texts,
-    find_excluded,
-)
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Texts
+from askalike.rankers._query_resolution import resolve
+from askalike.rankers._searcher import Searcher
 from askalike.store import View
-from askalike.text.clean import plain_text
-from askalike.text.language import detect_language
 from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
 EXACT_BONUS = 1e-6
 """Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
-
-
-def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
-    """Return each query ready for the searcher, by its id in the run. prefix: the last words may be unfinished.
-
-    A query with the id of an archive's question is that question, and finds neither itself nor its rephrasings; one
-    with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
-    """
-    _check_queries(queries)
-    excluded, resolved = find_excluded(searcher.view, queries.values()), []
-    candidates = searcher.text_languages if searcher.detects_language else ()
-    for id, query in queries.items():
-        language = query.language or searcher.language
-        if not language and len(candidates) > 1:
-            language = detect_language(f"{query.title} {query.body}", candidates)
-        text = plain_text(query.title, "text")
-        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, prefix))
-    for corrector in searcher.correctors:
-        resolved = corrector.correct(resolved)
-    for corrector in searcher.correctors if prefix and searcher.completes_words else ():
-        resolved = corrector.finish(resolved)
-    return resolved
 
 
 def rank(
@@ -257,16 +222,3 @@ def _relabel(explanation: Explanation, labels: Mapping[str, str]) -> Explanation
         for row in explanation.contributions
     ]
     return replace(explanation, contributions=tuple(rows))
-
-
-def _check_queries(queries: Mapping[str, Question]) -> None:
-    """Raise InputError if the queries are not a mapping of ids to questions."""
-    if not isinstance(queries, Mapping):
-        kind = type(queries).__name__
-        raise InputError(f"queries: expected a mapping of ids to questions, got a {kind}; `identify_queries` makes one")
-    for id, query in queries.items():
-        if not isinstance(query, Question):
-            raise InputError(f"query {id!r}: expected a Question, got {query!r}; write Question({str(id)!r}, TITLE)")
-        for value in (id, query.id):
-            if not isinstance(value, str):
-                raise InputError(f"query {id!r}: an id is {value!r}; expected a string, such as {str(value)!r}")

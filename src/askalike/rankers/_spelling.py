@@ -19,7 +19,7 @@ from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
 from askalike.index.rows import find_distinct
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
-from askalike.rankers._searcher import ResolvedQuery
+from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
 from askalike.text.language import stop_words

@@ -10,8 +10,8 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.store import View
 
 

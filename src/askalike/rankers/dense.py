@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
@@ -29,21 +29,20 @@ from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.learning.trainers import load_recipe
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
-from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._fields import ANSWER_WEIGHT, FieldSettings, add_answers, changed_documents
+from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._network_explanations import explain_network
-from askalike.rankers._ranker import Ranker, VectorScores
-from askalike.rankers._searcher import (
-    ANSWER_WEIGHT,
+from askalike.rankers._queries_and_results import (
     Docids,
     Explanations,
-    FieldSettings,
     ResolvedQuery,
     Retrieved,
     Scores,
-    Searcher,
     Texts,
     fill_missing,
 )
+from askalike.rankers._ranker import Ranker, VectorScores
+from askalike.rankers._searcher import Searcher
 from askalike.rankers._word_explanations import RawText, WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
@@ -285,6 +284,19 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return replace(question, title=text, body="")
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RetrievedByVectors(Retrieved):
+    """encoded: the queries' vectors; None for no queries."""
+
+    encoded: VectorQueries | None
+
+
+def _own(retrieved: Retrieved) -> RetrievedByVectors:
+    if not isinstance(retrieved, RetrievedByVectors):
+        raise TypeError(f"expected what a dense searcher retrieved, got {retrieved!r}")
+    return retrieved
+
+
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
@@ -310,7 +322,7 @@ class DenseSearcher(Searcher):
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
-        encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
+        encoded = _own(known).encoded if known else self._encode(queries)
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
@@ -334,14 +346,15 @@ class DenseSearcher(Searcher):
         vectors = known.vectors if known else self._fields.unit_queries(encoded.vectors) if encoded else None
         unrelated = self._ranker.encoder.unrelated_score
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
-        return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
+        return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
-        if not len(docids):
+        encoded = _own(retrieved).encoded
+        if encoded is None or not len(docids):
             return {}
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
-        documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
-        of_fields = FieldShares(self._fields, self._vectors, retrieved.encoded, row, docids, scores)
+        documents = [self._phrasing_fields(encoded, row, texts[docid], docid) for docid in docids.tolist()]
+        of_fields = FieldShares(self._fields, self._vectors, encoded, row, docids, scores)
 
         def share(place: int) -> Mapping[str, float]:
             if "rephrasing" in documents[place]:

@@ -10,9 +10,10 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import retrieve
-from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._searcher import DEPTH_FACTOR
 from askalike.store import View
 
 

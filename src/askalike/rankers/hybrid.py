@@ -25,10 +25,7 @@ from askalike.core.types import Contribution, Explanation, Question, Run, Span
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
-from askalike.rankers._searcher import (
-    TYPED_DEPTH,
+from askalike.rankers._queries_and_results import (
     Docids,
     Explanations,
     ResolvedQuery,
@@ -37,6 +34,10 @@ from askalike.rankers._searcher import (
     Texts,
     fill_missing,
 )
+from askalike.rankers._query_resolution import resolve
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, to_run
+from askalike.rankers._searcher import TYPED_DEPTH
 from askalike.store import View
 
 LEXICAL_EVIDENCE = 3

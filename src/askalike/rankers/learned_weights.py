@@ -29,8 +29,8 @@ from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
 from askalike.labels.training_pairs import LABEL_SIGNALS, training_pairs
-from askalike.rankers._ranking import resolve
-from askalike.rankers._searcher import ResolvedQuery
+from askalike.rankers._queries_and_results import ResolvedQuery
+from askalike.rankers._query_resolution import resolve
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View

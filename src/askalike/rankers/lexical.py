@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -24,25 +25,23 @@ from askalike.core.types import (
     Span,
 )
 from askalike.core.values import check_weights
-from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
+from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, PreparedTerms, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
-from askalike.index.lexical.searcher import TermContributions
+from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.terms import mark_terms, parse_terms
-from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
-from askalike.rankers._ranker import WordScores
-from askalike.rankers._searcher import (
+from askalike.rankers._fields import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
-    Docids,
-    Explanations,
     FieldSettings,
-    ResolvedQuery,
-    Retrieved,
-    Searcher,
-    Texts,
+    add_answers,
+    changed_documents,
     is_title,
 )
+from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._ranker import WordScores
+from askalike.rankers._searcher import Searcher
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -317,6 +316,20 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             yield done
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RetrievedByWords(Retrieved):
+    """prepared: the queries' terms as the index knows them. matches: those of each document, once they are scored."""
+
+    prepared: PreparedTerms
+    matches: CandidateMatches | None = None
+
+
+def _own(retrieved: Retrieved) -> RetrievedByWords:
+    if not isinstance(retrieved, RetrievedByWords):
+        raise TypeError(f"expected what a lexical searcher retrieved, got {retrieved!r}")
+    return retrieved
+
+
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
@@ -330,9 +343,10 @@ class LexicalSearcher(Searcher):
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        encoded = self._prepare(queries)
-        tops = self._postings.search(encoded, k, allowed)
-        return Retrieved(queries, [top.docids for top in tops], [top.scores for top in tops], encoded=encoded)
+        prepared = self._prepare(queries)
+        tops = self._postings.search(prepared, k, allowed)
+        docids, scores = [top.docids for top in tops], [top.scores for top in tops]
+        return RetrievedByWords(queries, docids, scores, prepared=prepared)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
@@ -341,19 +355,21 @@ class LexicalSearcher(Searcher):
 
         For the absolute score see CandidateMatches.
         """
-        encoded = known.encoded if known else self._prepare(queries)
-        matches = self._postings.match(encoded, docids, known.topdocs if known else None)
-        return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
+        prepared = _own(known).prepared if known else self._prepare(queries)
+        matches = self._postings.match(prepared, docids, known.topdocs if known else None)
+        return RetrievedByWords(queries, docids, matches.scores, matches.absolute, prepared=prepared, matches=matches)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
         if "answer" in self._extractor.fields:
             texts = add_answers(self.view, texts)
-        matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
-        terms = retrieved.encoded.queries
-        return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
+        own = _own(retrieved)
+        matches = self._postings.contributions(own.prepared, docids, own.matches)
+        terms = own.prepared.queries
+        rows = zip(retrieved.queries, terms, docids, matches, strict=True)
+        return [self._explain_query(*row, texts) for row in rows]
 
-    def _prepare(self, queries: Sequence[ResolvedQuery]) -> Any:
+    def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
         """Return the queries' terms as the index knows them."""
         return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
 
@@ -390,7 +406,8 @@ class LexicalSearcher(Searcher):
 
     def score_terms(self, retrieved: Retrieved) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's documents."""
-        matches = self._postings.contributions(retrieved.encoded, retrieved.docids, retrieved.matches)
+        known = _own(retrieved)
+        matches = self._postings.contributions(known.prepared, retrieved.docids, known.matches)
         return [[match.scores for match in own] for own in matches]
 
 

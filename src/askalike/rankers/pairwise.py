@@ -12,8 +12,9 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Answer, Question
 from askalike.rankers._network_explanations import explain_by_occlusion
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Texts
 from askalike.rankers._ranker import Ranker, candidates_needed
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import Searcher
 from askalike.store import View
 
 

@@ -15,8 +15,9 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.core.types import Contribution, Explanation
 from askalike.index.rows import find_distinct
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Docids, Explanations, ResolvedQuery, Retrieved, Searcher, Texts
+from askalike.rankers._searcher import Searcher
 from askalike.store import View
 
 MANY_VOTES = 100.0
