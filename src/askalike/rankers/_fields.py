@@ -11,7 +11,7 @@ from askalike.core.iteration import chunks
 from askalike.core.types import Answer, AnsweredQuestion, Question
 from askalike.core.values import check_field_weights, check_weights
 from askalike.index.rows import DocAttributes
-from askalike.store import View
+from askalike.store import Snapshot
 from askalike.text.words import title_key
 
 TITLE_FACTOR = 0.1
@@ -79,7 +79,7 @@ def is_title(query: Question) -> bool:
 
 
 def changed_documents(
-    view: View, since: int, settings: FieldSettings
+    view: Snapshot, since: int, settings: FieldSettings
 ) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
     """Yield docid, document and the attributes of those added or changed after a change number.
 
@@ -97,7 +97,7 @@ def changed_documents(
             yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
 
 
-def add_answers(view: View, questions: Mapping[int, Question]) -> Mapping[int, Question]:
+def add_answers(view: Snapshot, questions: Mapping[int, Question]) -> Mapping[int, Question]:
     """Return questions by docid, with their accepted answers."""
     answers = view.accepted_answers(questions)
     return {docid: AnsweredQuestion.of_question(question, answers.get(docid)) for docid, question in questions.items()}

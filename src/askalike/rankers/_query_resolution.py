@@ -13,7 +13,7 @@ from askalike.core.types import TYPED_QUERY_ID, Question
 from askalike.index.rows import Excluded
 from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.rankers._searcher import Searcher
-from askalike.store import View
+from askalike.store import Snapshot
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
 
@@ -42,13 +42,13 @@ def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = 
     return resolved
 
 
-def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
+def exclude_own(view: Snapshot, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
     """Return the queries with the questions of another view that they must not find."""
     excluded = find_excluded(view, [one.query for one in queries])
     return [replace(one, excluded=excluded.get(one.query.id)) for one in queries]
 
 
-def find_excluded(view: View, queries: Collection[Question]) -> dict[str, Excluded]:
+def find_excluded(view: Snapshot, queries: Collection[Question]) -> dict[str, Excluded]:
     """Return the id of a query → the question that it is, or the phrasing of one."""
     ids = {query.id for query in queries if not query.id.startswith(TYPED_QUERY_ID)}
     if not ids or view.kind == "answers":

@@ -15,7 +15,7 @@ from askalike.index.rows import find_distinct
 from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Texts
 from askalike.rankers._query_resolution import resolve
 from askalike.rankers._searcher import Searcher
-from askalike.store import View
+from askalike.store import Snapshot
 from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
@@ -154,7 +154,7 @@ def explain_retrieved(
     return [_show_typed_words(own, one.corrections) if one.corrections else own for one, own in queries]
 
 
-def to_run(view: View, retrieved: Retrieved) -> Run:
+def to_run(view: Snapshot, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
     distinct = find_distinct(docids)
@@ -170,7 +170,7 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     return Run(columns)
 
 
-def allowed_docs(view: View, filter: Filter | None) -> AllowedDocs | None:
+def allowed_docs(view: Snapshot, filter: Filter | None) -> AllowedDocs | None:
     """Return the documents that satisfy a filter. An index can only apply it to questions, not to answers."""
     if not filter:
         return None
@@ -178,7 +178,7 @@ def allowed_docs(view: View, filter: Filter | None) -> AllowedDocs | None:
 
 
 def find_pools(
-    view: View, queries: Sequence[ResolvedQuery], candidates: Candidates, filter: Filter | None = None
+    view: Snapshot, queries: Sequence[ResolvedQuery], candidates: Candidates, filter: Filter | None = None
 ) -> list[Docids]:
     """Return the docids of each query's distinct candidates that satisfy the filter, without the query itself."""
     docids = view.docids({id for one in queries for id in candidates.get(one.id, ())})

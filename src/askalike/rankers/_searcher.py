@@ -7,7 +7,7 @@ from typing import Protocol
 from askalike.core.filters import AllowedDocs
 from askalike.index.engine import TitlesSearcher
 from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
-from askalike.store import View
+from askalike.store import Snapshot
 from askalike.text.words import title_key
 
 TYPED_DEPTH = 48
@@ -46,7 +46,7 @@ class Searcher(ABC):
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 
-    def __init__(self, name: str, view: View) -> None:
+    def __init__(self, name: str, view: Snapshot) -> None:
         self.name, self.view = name, view
         self.language = view.language
         """The language of the whole archive; None if it has several or an unknown one."""

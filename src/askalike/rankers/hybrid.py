@@ -38,7 +38,7 @@ from askalike.rankers._query_resolution import resolve
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, to_run
 from askalike.rankers._searcher import TYPED_DEPTH
-from askalike.store import View
+from askalike.store import Snapshot
 
 LEXICAL_EVIDENCE = 3
 """Number of times that a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
@@ -102,14 +102,14 @@ class HybridRanker(CompositeRanker):
         choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
         return ({"weights": choices},)
 
-    def open(self, view: View) -> "HybridSearcher":
+    def open(self, view: Snapshot) -> "HybridSearcher":
         return HybridSearcher(self, view)
 
 
 class HybridSearcher(CompositeSearcher):
     """See HybridRanker."""
 
-    def __init__(self, ranker: HybridRanker, view: View) -> None:
+    def __init__(self, ranker: HybridRanker, view: Snapshot) -> None:
         super().__init__(ranker, view)
         self._ranker = ranker
         self._power, self._lexical = ranker.evidence_power, ranker.lexical_places

@@ -33,7 +33,7 @@ from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.rankers._query_resolution import resolve
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
-from askalike.store import Clusters, TrainingView, View
+from askalike.store import Clusters, Snapshot, TrainingView
 
 MAX_ITERATIONS = 100
 BATCH_SIZE = 256
@@ -129,7 +129,7 @@ class LearnedWeightsRanker(LexicalRanker):
             return self
         return type(self)(self.similarity, self.settings, self.learning, learn_weights(self, view))
 
-    def open(self, view: View) -> "LearnedWeightsSearcher":
+    def open(self, view: Snapshot) -> "LearnedWeightsSearcher":
         postings = self._built_index(view).searcher
         if self.learned is None:
             raise NotFittedError(f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE")
@@ -139,7 +139,7 @@ class LearnedWeightsRanker(LexicalRanker):
 class LearnedWeightsSearcher(LexicalSearcher):
     """See LearnedWeightsRanker."""
 
-    def __init__(self, ranker: LearnedWeightsRanker, view: View, postings: Any) -> None:
+    def __init__(self, ranker: LearnedWeightsRanker, view: Snapshot, postings: Any) -> None:
         super().__init__(ranker, view, postings)
         self._weights = ranker.learned.weights if ranker.learned else {}
 

@@ -44,7 +44,7 @@ from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import Searcher
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
-from askalike.store import View
+from askalike.store import Snapshot, View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import ENGLISH, stop_words
 
@@ -246,7 +246,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self._corrector: tuple[View, TermsSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[Snapshot, TermsSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -281,10 +281,10 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             grid["code"] = ("keep", "drop")
         return grid
 
-    def open(self, view: View) -> "LexicalSearcher":
+    def open(self, view: Snapshot) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def corrector(self, view: View, postings: TermsSearcher) -> SpellingCorrector:
+    def corrector(self, view: Snapshot, postings: TermsSearcher) -> SpellingCorrector:
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
@@ -295,17 +295,17 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             )
         return kept[2]
 
-    def _index_name(self, view: View) -> str:
+    def _index_name(self, view: Snapshot) -> str:
         return f"terms-{view.kind}-{self._digest}"
 
     def _open_index(
-        self, engine: IndexEngine, location: IndexLocation, view: View
+        self, engine: IndexEngine, location: IndexLocation, view: Snapshot
     ) -> ArchiveIndex[TermsSearcher, TermsWriter]:
         fields = len(self.extractor.fields) if view.kind == "questions" else 1
         layout = LexicalLayout(self.extractor.fingerprint, self.settings.lengths == "exact", fields)
         return engine.lexical(location, layout, self.similarity)
 
-    def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
+    def _write_documents(self, view: Snapshot, writer: TermsWriter) -> Iterator[int]:
         done, sent_docid, language = 0, writer.sent_docid, view.language
         for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change, self.settings), 1):
             if docid > sent_docid:
@@ -333,7 +333,7 @@ def _own(retrieved: Retrieved) -> RetrievedByWords:
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
-    def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
+    def __init__(self, ranker: LexicalRanker, view: Snapshot, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
         self._postings, self.titles = postings, postings if ranker.settings.finds_titles else None

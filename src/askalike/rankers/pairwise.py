@@ -15,7 +15,7 @@ from askalike.rankers._network_explanations import explain_by_occlusion
 from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Texts
 from askalike.rankers._ranker import Ranker, candidates_needed
 from askalike.rankers._searcher import Searcher
-from askalike.store import View
+from askalike.store import Snapshot
 
 
 class PairScorer(Protocol):
@@ -61,14 +61,14 @@ class PairwiseRanker(Ranker):
     def learned_labels(self) -> LearnedLabels:
         return getattr(self.scorer, "learned_labels", LearnedLabels())
 
-    def open(self, view: View) -> "PairwiseSearcher":
+    def open(self, view: Snapshot) -> "PairwiseSearcher":
         return PairwiseSearcher(self.name, view, self.scorer)
 
 
 class PairwiseSearcher(Searcher):
     """See PairwiseRanker."""
 
-    def __init__(self, name: str, view: View, scorer: PairScorer) -> None:
+    def __init__(self, name: str, view: Snapshot, scorer: PairScorer) -> None:
         super().__init__(name, view)
         self.scorer = scorer
 

@@ -18,7 +18,7 @@ from askalike.index.rows import find_distinct
 from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Searcher
-from askalike.store import View
+from askalike.store import Snapshot
 
 MANY_VOTES = 100.0
 """Number of votes that gives an absolute score of 1."""
@@ -44,7 +44,7 @@ class VotesRanker(Ranker):
         """Now: the number of votes at an earlier date is not known."""
         return values.now()
 
-    def open(self, view: View) -> "VotesSearcher":
+    def open(self, view: Snapshot) -> "VotesSearcher":
         return VotesSearcher(self.name, view)
 
 

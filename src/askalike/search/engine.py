@@ -275,7 +275,7 @@ class LocalEngine:
 
     def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
         """Return the archived duplicates most similar to the typed question and a hit of it."""
-        return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
+        return find_precedents(self._view, self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _open(self) -> _Opened:
         """Open the ranker, unless it is open on the current state."""
@@ -316,7 +316,7 @@ class LocalEngine:
         while True:
             if not calibration or any(limits.min_similarities):
                 retrieved = add_absolute(searcher, retrieved)
-            rows = select_candidates(searcher, retrieved, limits)
+            rows = select_candidates(self._view, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR

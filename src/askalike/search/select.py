@@ -10,7 +10,8 @@ from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
 from askalike.core.filters import Filter
 from askalike.core.types import Floats, Question
-from askalike.rankers import ResolvedQuery, Retrieved, Searcher
+from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.store import View
 from askalike.store.records import find_originals
 from askalike.text.words import fold_title
 
@@ -66,12 +67,11 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
     retrieved: with absolute scores if the limits need them.
     """
-    view, language = searcher.view, searcher.language
     docids = retrieved.distinct_docids
     texts = view.questions_by_docid(docids)
     if len(texts) < len(docids):  # some were deleted since
@@ -82,7 +82,7 @@ def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) 
     absent = set(found.in_archive.values()) - ids.keys()
     known = ids | (view.get_questions(absent) if absent else {})
     originals = _Originals({id: known[end] for id, end in found.in_archive.items() if end in known}, found.absent)
-    return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
+    return [_select(retrieved, row, texts, originals, limits, view.language) for row in range(len(retrieved.queries))]
 
 
 def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
