@@ -9,7 +9,7 @@ from askalike.core.filters import Filter
 from askalike.core.types import Question, VectorPart, Vectors
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
-from askalike.rankers._fields import is_title
+from askalike.rankers._queries_and_results import is_title
 from askalike.store import Archive
 from askalike.text.words import fold_title, title_key
 

@@ -17,7 +17,7 @@ from askalike.core.types import LogCallback, Progress, Split
 from askalike.core.values import format_count
 from askalike.evaluation.significance import Comparison, compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
-from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
+from askalike.experiments.declaration import SEED, Experiment, SystemSettings, read_experiment, resolve
 from askalike.experiments.figures import NO_FIGURES, can_plot
 from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
@@ -49,6 +49,22 @@ TuningRecords = Mapping[str, Mapping[str, Any]]
 def no_bar(description: str) -> Iterator[None]:
     """An OpenBar that shows nothing."""
     yield None
+
+
+def experiment(
+    file: str | Path,
+    folder: str | Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+) -> ExperimentResult:
+    """Run the experiment that a TOML file declares, and write everything into a folder that reproduces it.
+
+    changes: values that replace those of the file, by key or `table.key`. resume: continue an interrupted experiment.
+    force: replace the experiment that is in the folder. Raises SettingsError for anything wrong in the file.
+    """
+    return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
 
 
 def run_experiment(

@@ -14,12 +14,21 @@ from askalike.core.types import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.trainers import internal_names, list_recipes
-from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved
-from askalike.rankers._query_resolution import resolve
+from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, resolve
 from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
-from askalike.rankers._ranking import allowed_docs, explain_ids, explain_retrieved, rank, retrieve, search, to_run
 from askalike.rankers._resuming import resume_runs, resume_work
-from askalike.rankers._searcher import DEPTH_FACTOR, Searcher, add_absolute
+from askalike.rankers._searcher import (
+    DEPTH_FACTOR,
+    Searcher,
+    add_absolute,
+    allowed_docs,
+    explain_ids,
+    explain_retrieved,
+    rank,
+    retrieve,
+    search,
+    to_run,
+)
 from askalike.rankers._spelling import spelling_rules
 from askalike.store import Archive, Snapshot, TrainingView, get_served_ranker
 from askalike.store.encoding_progress import read_encoding

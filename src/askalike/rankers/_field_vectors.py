@@ -12,8 +12,7 @@ from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, 
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import VectorsSearcher
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.rankers._fields import is_title
-from askalike.rankers._queries_and_results import fill_missing
+from askalike.rankers._queries_and_results import fill_missing, is_title
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")

@@ -1,6 +1,5 @@
 """The fields of a question that a ranker compares, and the documents with them."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
@@ -21,10 +20,6 @@ Measured on duplicates among whole questions of cs.stackexchange.com; see experi
 """
 ANSWER_WEIGHT = 0.5
 """Weight of accepted answers beside title and text; measured on an FAQ, see experiments/log/2026-11.md."""
-CODE_SHARE = 1 / 3
-"""Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
-_FORMULA = re.compile(r"\$[^$]*\$?")
-_SIGN_OF_CODE = re.compile(r"[^\w\s'’\"“”?!.,:&/\u2010-\u2015-]")
 
 
 class FieldSettings(Settings):
@@ -64,18 +59,6 @@ class FieldSettings(Settings):
         if not self.finds_titles:
             return ()
         return (question.title, *(question.rephrasings if self.rephrasings else ()))
-
-
-def is_title(query: Question) -> bool:
-    """Return whether a query is a title as people type it: it has no body, and was not pasted from code.
-
-    A formula between dollar signs counts as one plain word.
-    """
-    text = _FORMULA.sub(" formula ", query.title) if "$" in query.title else query.title
-    if query.body or not _SIGN_OF_CODE.search(text):
-        return not query.body
-    words = text.split()
-    return sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * len(words)
 
 
 def changed_documents(

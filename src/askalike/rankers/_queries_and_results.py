@@ -1,15 +1,29 @@
-"""Queries as rankers read them, and what is retrieved for them: arrays, to which nothing is added later."""
+"""Queries, their resolution, and results: arrays, to which nothing is added later.
 
-from collections.abc import Mapping, Sequence
+Queries are resolved once: checked, cleaned, corrected, and with the documents that each must not find. Ids are
+converted to docids in queries, and back to ids in results; everything in between uses docids.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Explanation, Question, TopDocs
+from askalike.core.errors import InputError
+from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, TopDocs
 from askalike.index.rows import Excluded, find_distinct
+from askalike.store import Snapshot
+from askalike.text.clean import plain_text
+from askalike.text.language import detect_language
 
+CODE_SHARE = 1 / 3
+"""Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
+_FORMULA = re.compile(r"\$[^$]*\$?")
+_SIGN_OF_CODE = re.compile(r"[^\w\s'’\"“”?!.,:&/\u2010-\u2015-]")
+PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
@@ -36,6 +50,93 @@ class ResolvedQuery:
     prefix: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     finished: Question | None = None
+
+
+def is_title(query: Question) -> bool:
+    """Return whether a query is a title as people type it: it has no body, and was not pasted from code.
+
+    A formula between dollar signs counts as one plain word.
+    """
+    text = _FORMULA.sub(" formula ", query.title) if "$" in query.title else query.title
+    if query.body or not _SIGN_OF_CODE.search(text):
+        return not query.body
+    words = text.split()
+    return sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * len(words)
+
+
+class Corrector(Protocol):
+    """Corrects the words of queries by those of an archive; see SpellingCorrector."""
+
+    def correct(self, queries: list[ResolvedQuery], /) -> list[ResolvedQuery]:
+        """Return the queries with the misspelt words of their titles corrected."""
+
+    def finish(self, queries: Sequence[ResolvedQuery], /) -> list[ResolvedQuery]:
+        """Return the queries with their unfinished last words completed."""
+
+
+class QueryReader(Protocol):
+    """What the resolution of queries has to know of a searcher; see `Searcher`."""
+
+    view: Snapshot
+    language: str | None
+    text_languages: Sequence[str]
+    correctors: Sequence[Corrector]
+    completes_words: bool
+    detects_language: bool
+
+
+def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
+    """Return each query ready for the searcher, by its id in the run. prefix: the last words may be unfinished.
+
+    A query with the id of an archive's question is that question, and finds neither itself nor its rephrasings; one
+    with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
+    """
+    _check_queries(queries)
+    excluded, resolved = find_excluded(searcher.view, queries.values()), []
+    candidates = searcher.text_languages if searcher.detects_language else ()
+    for id, query in queries.items():
+        language = query.language or searcher.language
+        if not language and len(candidates) > 1:
+            language = detect_language(f"{query.title} {query.body}", candidates)
+        text = plain_text(query.title, "text")
+        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, prefix))
+    for corrector in searcher.correctors:
+        resolved = corrector.correct(resolved)
+    for corrector in searcher.correctors if prefix and searcher.completes_words else ():
+        resolved = corrector.finish(resolved)
+    return resolved
+
+
+def exclude_own(view: Snapshot, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
+    """Return the queries with the questions of another view that they must not find."""
+    excluded = find_excluded(view, [one.query for one in queries])
+    return [replace(one, excluded=excluded.get(one.query.id)) for one in queries]
+
+
+def find_excluded(view: Snapshot, queries: Collection[Question]) -> dict[str, Excluded]:
+    """Return the id of a query → the question that it is, or the phrasing of one."""
+    ids = {query.id for query in queries if not query.id.startswith(TYPED_QUERY_ID)}
+    if not ids or view.kind == "answers":
+        return {}
+    own = view.docids(ids)
+    parts = {id: id.rpartition("#") for id in ids if id not in own}
+    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
+    bases = view.docids({base for base, _ in phrased.values()}) if phrased else {}
+    excluded = {id: Excluded(docid) for id, docid in own.items()}
+    return excluded | {id: Excluded(bases[base], n) for id, (base, n) in phrased.items() if base in bases}
+
+
+def _check_queries(queries: Mapping[str, Question]) -> None:
+    """Raise InputError if the queries are not a mapping of ids to questions."""
+    if not isinstance(queries, Mapping):
+        kind = type(queries).__name__
+        raise InputError(f"queries: expected a mapping of ids to questions, got a {kind}; `identify_queries` makes one")
+    for id, query in queries.items():
+        if not isinstance(query, Question):
+            raise InputError(f"query {id!r}: expected a Question, got {query!r}; write Question({str(id)!r}, TITLE)")
+        for value in (id, query.id):
+            if not isinstance(value, str):
+                raise InputError(f"query {id!r}: an id is {value!r}; expected a string, such as {str(value)!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,15 +176,16 @@ class Retrieved:
     def select(self, positions: Sequence[NDArray[Any]]) -> Self:
         """Return some of each query's documents, by their positions."""
 
-        def choose(column: Sequence[ArrayT]) -> list[ArrayT]:
-            return [own[at] for own, at in zip(column, positions, strict=True)]
-
+        known = self.absolute, self.similarities
+        absolute, similarities = (
+            None if column is None else [own[at] for own, at in zip(column, positions, strict=True)] for column in known
+        )
         return replace(
             self,
-            docids=choose(self.docids),
-            scores=choose(self.scores),
-            absolute=None if self.absolute is None else choose(self.absolute),
-            similarities=None if self.similarities is None else choose(self.similarities),
+            docids=[own[at] for own, at in zip(self.docids, positions, strict=True)],
+            scores=[own[at] for own, at in zip(self.scores, positions, strict=True)],
+            absolute=absolute,
+            similarities=similarities,
         )
 
     def replace_rows(self, rows: Sequence[int], others: "Retrieved") -> Self:

@@ -11,8 +11,7 @@ from askalike.core.types import Progress
 from askalike.encoders import Encoder
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers._ranking import Candidates
-from askalike.rankers._searcher import Searcher
+from askalike.rankers._searcher import Candidates, Searcher
 from askalike.store import Snapshot, TrainingView
 
 

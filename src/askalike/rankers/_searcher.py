@@ -1,29 +1,43 @@
-"""A ranker opened at one point in time."""
+"""A ranker opened at one point in time, and ranking with it: queries in, a run out.
+
+The documents to rank may be given, or limited by a filter.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
 
-from askalike.core.filters import AllowedDocs
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.filters import AllowedDocs, Filter
+from askalike.core.types import Contribution, Explanation, Question, Run
 from askalike.index.engine import TitlesSearcher
-from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.index.rows import find_distinct
+from askalike.rankers._queries_and_results import (
+    Corrector,
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Texts,
+    resolve,
+)
 from askalike.store import Snapshot
-from askalike.text.words import title_key
+from askalike.text.words import fold_title, title_key
 
 TYPED_DEPTH = 48
 """Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
-
-
-class Corrector(Protocol):
-    """Corrects the words of queries by those of an archive; see SpellingCorrector."""
-
-    def correct(self, queries: list[ResolvedQuery], /) -> list[ResolvedQuery]:
-        """Return the queries with the misspelt words of their titles corrected."""
-
-    def finish(self, queries: Sequence[ResolvedQuery], /) -> list[ResolvedQuery]:
-        """Return the queries with their unfinished last words completed."""
+Candidates = Mapping[str, Sequence[str]]
+"""Query id → the ids of the documents to rank for it."""
+EXACT_BONUS = 1e-6
+"""Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
 
 
 class Searcher(ABC):
@@ -89,3 +103,203 @@ def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:
     if retrieved.absolute is not None:
         return retrieved
     return searcher.score(retrieved.queries, retrieved.docids, retrieved)
+
+
+def rank(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Run:  # fmt: skip
+    """Return the k best documents of each query: best first, ties in archive order, only documents that match.
+
+    candidates: query id → the ids to rank for it. All of them are then ranked, ties in the given order.
+    filter: only documents that satisfy it are retrieved, and still k of them if possible.
+    prefix: the last word of each query may be unfinished.
+    queries: query id → question. A query with the id of an archive's question is that question, and finds neither
+    itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
+    phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
+    """
+    if not isinstance(searcher, Searcher):
+        raise InputError(f"rank: expected a searcher, as Ranker.open returns it, got {searcher!r}")
+    if k < 0:
+        raise SettingsError(f"k must be at least 0, got {k}")
+    return to_run(searcher.view, search(searcher, queries, k, candidates=candidates, filter=filter, prefix=prefix))
+
+
+def search(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Retrieved:  # fmt: skip
+    """Return what `rank` returns as docids, with all that the searcher knows about them."""
+    resolved = resolve(searcher, queries, prefix)
+    if candidates is None:
+        return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
+    titles = searcher.find_titles(resolved)
+    pools = find_pools(searcher.view, resolved, candidates, filter)
+    ranked = rank_pools(searcher.score(resolved, pools))
+    return first_hits(searcher, ranked, titles, k, adds=False)
+
+
+def retrieve(
+    searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
+) -> Retrieved:
+    """Return the k best documents of each query, those with exactly its title first; see `first_hits`."""
+    titles = searcher.find_titles(queries)  # first, as a cluster looks them up together with the search
+    retrieved = searcher.retrieve(queries, k, allowed)
+    return first_hits(searcher, retrieved, titles, k, allowed, adds=searcher.adds_titles)
+
+
+def first_hits(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]], k: int,
+    allowed: AllowedDocs | None = None, *, adds: bool,
+) -> Retrieved:  # fmt: skip
+    """Return the first k documents of each query; questions with exactly the typed title come first.
+
+    titles: see `find_titles`; empty if none are looked up. A question that overtakes others gets a score just above
+    theirs. adds: whether those that are not ranked are added, if they are allowed.
+    """
+    titles = _keep_equal_titles(searcher, ranked, titles) if titles else titles
+    if titles and adds:
+        ranked = _add_documents(searcher, ranked, titles, allowed)
+    scores = list(ranked.scores)
+    orders: dict[int, NDArray[np.int64]] = {}
+    for row, docids in titles.items():
+        exact = [place for place, docid in enumerate(ranked.docids[row].tolist()) if docid in docids]
+        if exact and exact[-1] >= len(exact):  # another question comes before one of them
+            own = scores[row] = scores[row].copy()
+            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
+            orders[row] = _best_first(own, k)
+    if not orders and all(len(own) <= k for own in ranked.docids):
+        return ranked
+    places = [orders.get(row, np.arange(min(k, len(own)))) for row, own in enumerate(ranked.docids)]
+    return replace(ranked, scores=scores).select(places)
+
+
+def _keep_equal_titles(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]]
+) -> Mapping[int, Sequence[int]]:
+    """Return those of the questions that have the query's title, or have it as a rephrasing, and are not first anyway.
+
+    Indexes know only a key of each title, which another one may have.
+    """
+    moved = {row: own for row, own in titles.items() if {*own} != {*ranked.docids[row][: len(own)].tolist()}}
+    questions = searcher.view.questions_by_docid(chain.from_iterable(moved.values())) if moved else {}
+    known = {n: {*map(fold_title, (own.title, *own.rephrasings))} for n, own in questions.items()}
+    wanted = {row: fold_title(ranked.queries[row].query.title) for row in moved}
+    return {row: [n for n in own if wanted[row] in known.get(n, ())] for row, own in moved.items()}
+
+
+def _add_documents(
+    searcher: Searcher, ranked: Retrieved, wanted: Mapping[int, Sequence[int]], allowed: AllowedDocs | None
+) -> Retrieved:
+    """Return what was retrieved with further documents of some queries, which are scored if they are missing."""
+    pools = {}
+    for row, docids in wanted.items():
+        present = set(ranked.docids[row].tolist())
+        missing = [docid for docid in docids if docid not in present]
+        if missing and allowed:
+            missing = np.array(missing)[np.isin(missing, allowed.docids)].tolist()
+        if missing:
+            pools[row] = np.append(ranked.docids[row], missing).astype(np.int64)
+    if not pools:
+        return ranked
+    scored = searcher.score([ranked.queries[row] for row in pools], list(pools.values()))
+    return ranked.replace_rows(list(pools), rank_pools(scored))
+
+
+def explain_ids(
+    searcher: Searcher, query: Question, ids: Sequence[str], *, prefix: bool = False
+) -> Mapping[str, Explanation]:
+    """Return id → why that document has its score for the query, for those of `ids` that are in the view."""
+    docids = searcher.view.docids(ids)
+    resolved = resolve(searcher, {query.id: query}, prefix)
+    given = np.array(list(docids.values()), np.int64)
+    [reasons] = explain_retrieved(searcher, searcher.score(resolved, [given]), [given])
+    return {id: reasons[docid] for id, docid in docids.items() if docid in reasons}
+
+
+def explain_retrieved(
+    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts | None = None
+) -> list[Explanations]:
+    """Return for each query docid → why it has its score, with the words that the user typed; nothing for answers.
+
+    texts: documents that have been read already, by docid.
+    """
+    view = searcher.view
+    if view.kind == "answers":
+        return [{} for _ in docids]
+    if texts is None:
+        texts = view.questions_by_docid(np.concatenate(docids).tolist())
+    present = [wanted[[docid in texts for docid in wanted.tolist()]] if len(wanted) else wanted for wanted in docids]
+    reasons = searcher.explain(retrieved, present, texts)
+    queries = zip(retrieved.queries, reasons, strict=True)
+    return [_show_typed_words(own, one.corrections) if one.corrections else own for one, own in queries]
+
+
+def to_run(view: Snapshot, retrieved: Retrieved) -> Run:
+    """Return the retrieved documents by ids, without those deleted since."""
+    docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
+    distinct = find_distinct(docids)
+    ids = view.ids_of(distinct.tolist())
+    found: list[Any] = [*map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())]
+    lacks_any, start = None in ids, 0
+    for one, scores in zip(retrieved.queries, retrieved.scores, strict=True):
+        own = found[start : (start := start + len(scores))]
+        if lacks_any:
+            scores = scores[[id is not None for id in own]]
+            own = [id for id in own if id is not None]
+        columns[one.id] = own, scores
+    return Run(columns)
+
+
+def allowed_docs(view: Snapshot, filter: Filter | None) -> AllowedDocs | None:
+    """Return the documents that satisfy a filter. An index can only apply it to questions, not to answers."""
+    if not filter:
+        return None
+    return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
+
+
+def find_pools(
+    view: Snapshot, queries: Sequence[ResolvedQuery], candidates: Candidates, filter: Filter | None = None
+) -> list[Docids]:
+    """Return the docids of each query's distinct candidates that satisfy the filter, without the query itself."""
+    docids = view.docids({id for one in queries for id in candidates.get(one.id, ())})
+    if filter:
+        allowed = set(view.filtered_docids(filter).tolist())
+        docids = {id: docid for id, docid in docids.items() if docid in allowed}
+    return [_pool(candidates.get(one.id, ()), docids, one) for one in queries]
+
+
+def rank_pools(scored: Retrieved) -> Retrieved:
+    """Return given documents, best first, ties in the given order; a missing score becomes the minimum, at most 0."""
+    filled = [np.where(np.isnan(s), s[~np.isnan(s)].min(initial=0.0), s) for s in scored.scores]
+    return replace(scored, scores=filled).select([_best_first(scores) for scores in filled])
+
+
+def _best_first(scores: Scores, k: int | None = None) -> NDArray[np.int64]:
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
+    own = query.excluded.docid if query.excluded and query.excluded.phrasing is None else None
+    pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
+    return np.array(pool, np.int64)
+
+
+def _show_typed_words(reasons: Explanations, corrections: Mapping[str, str]) -> Explanations:
+    """Return the explanations with `typed → corrected` in place of each corrected word."""
+    shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
+    labels = {}
+    for label in {row.word for reason in reasons.values() for row in reason.contributions}:
+        word, near, other = label.partition(" ≈ ")
+        if typed := shown.get(word.lower()):
+            labels[label] = f"{typed}{near}{other}"
+    return {docid: _relabel(reason, labels) if labels else reason for docid, reason in reasons.items()}
+
+
+def _relabel(explanation: Explanation, labels: Mapping[str, str]) -> Explanation:
+    """Return the explanation with other words. labels: word → what is shown instead."""
+    rows = [
+        Contribution(labels[row.word], row.fields, row.score) if row.word in labels else row
+        for row in explanation.contributions
+    ]
+    return replace(explanation, contributions=tuple(rows))

@@ -130,16 +130,15 @@ class WordComparison:
         tokens = self._words.tokens
         fields = tokens.ends.searchsorted(places, "right") - 1
         columns = self._nearest, tokens.numbers[places], fields, tokens.starts[places]
-        documents = zip(*(column.tolist() for column in columns), strict=True)
-        return [list(map(self._read_word, *document)) for document in documents]
-
-    def _read_word(self, place: int, number: int, field: int, start: int) -> Word | None:
-        """Return a word, from its number, its text and its offset there; None for a negative place."""
-        if place < 0:
-            return None
-        text, offset, _ = find_form(self._words.known[number])
-        first = start + offset
-        return Word(text, Span(self._fields[field], first, first + len(text)))
+        found: list[list[Word | None]] = []
+        for document in zip(*(column.tolist() for column in columns), strict=True):
+            words: list[Word | None] = []
+            for place, number, field, start in zip(*document, strict=True):
+                text, offset, _ = find_form(self._words.known[number])
+                first = start + offset
+                words.append(Word(text, Span(self._fields[field], first, first + len(text))) if place >= 0 else None)
+            found.append(words)
+        return found
 
 
 def explain_by_words(

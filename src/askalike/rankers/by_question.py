@@ -15,8 +15,15 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Progress
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Scores, Texts
-from askalike.rankers._query_resolution import exclude_own
+from askalike.rankers._queries_and_results import (
+    Docids,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Scores,
+    Texts,
+    exclude_own,
+)
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import DEPTH_FACTOR, Searcher
 from askalike.store import Snapshot, TrainingView, View

@@ -291,12 +291,6 @@ class RetrievedByVectors(Retrieved):
     encoded: VectorQueries | None
 
 
-def _own(retrieved: Retrieved) -> RetrievedByVectors:
-    if not isinstance(retrieved, RetrievedByVectors):
-        raise TypeError(f"expected what a dense searcher retrieved, got {retrieved!r}")
-    return retrieved
-
-
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
@@ -322,7 +316,7 @@ class DenseSearcher(Searcher):
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
-        encoded = _own(known).encoded if known else self._encode(queries)
+        encoded = known.encoded if isinstance(known, RetrievedByVectors) else self._encode(queries)
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
@@ -349,7 +343,8 @@ class DenseSearcher(Searcher):
         return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
-        encoded = _own(retrieved).encoded
+        assert isinstance(retrieved, RetrievedByVectors)
+        encoded = retrieved.encoded
         if encoded is None or not len(docids):
             return {}
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()

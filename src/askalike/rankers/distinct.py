@@ -12,8 +12,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import retrieve
-from askalike.rankers._searcher import DEPTH_FACTOR
+from askalike.rankers._searcher import DEPTH_FACTOR, retrieve
 from askalike.store import Snapshot
 
 

@@ -33,11 +33,10 @@ from askalike.rankers._queries_and_results import (
     Scores,
     Texts,
     fill_missing,
+    resolve,
 )
-from askalike.rankers._query_resolution import resolve
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, to_run
-from askalike.rankers._searcher import TYPED_DEPTH
+from askalike.rankers._searcher import TYPED_DEPTH, Candidates, find_pools, first_hits, rank_pools, to_run
 from askalike.store import Snapshot
 
 LEXICAL_EVIDENCE = 3

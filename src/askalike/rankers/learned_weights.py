@@ -26,11 +26,11 @@ from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
+from askalike.index.engine import PreparedTerms
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
 from askalike.labels.training_pairs import LABEL_SIGNALS, training_pairs
-from askalike.rankers._queries_and_results import ResolvedQuery
-from askalike.rankers._query_resolution import resolve
+from askalike.rankers._queries_and_results import ResolvedQuery, resolve
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, Snapshot, TrainingView
@@ -143,9 +143,9 @@ class LearnedWeightsSearcher(LexicalSearcher):
         super().__init__(ranker, view, postings)
         self._weights = ranker.learned.weights if ranker.learned else {}
 
-    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
-        """Return the terms of each query with their weights."""
-        return list(map(self._weigh, super()._extract_terms(queries)))
+    def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
+        terms = self._extractor.many_query_terms(queries, self.view.kind)
+        return self._postings.prepare(list(map(self._weigh, terms)), self._ranker.similarity, self._field_weights)
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
         weights = {term: n * self._weights.get(word_of(term), 1.0) for term, n in Counter(query.terms).items()}

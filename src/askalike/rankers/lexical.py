@@ -36,10 +36,9 @@ from askalike.rankers._fields import (
     FieldSettings,
     add_answers,
     changed_documents,
-    is_title,
 )
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._queries_and_results import Docids, Explanations, ResolvedQuery, Retrieved, Texts, is_title
 from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import Searcher
 from askalike.rankers._spelling import SpellingCorrector
@@ -179,7 +178,8 @@ class TermExtractor:
                 terms.append(self.analyzer.analyze(text, language))
         every = [term for own in terms for term in own]
         fields = self.fields if kind == "questions" else ("text",)
-        marked = _mark_fields(fields, {"title": terms[0], **dict.fromkeys(("body", "text", "answer"), every)})
+        of_fields = [terms[0] if field == "title" else every for field in fields]
+        marked = [term for number, own in enumerate(of_fields) for term in mark_terms(own, number)]
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
@@ -324,12 +324,6 @@ class RetrievedByWords(Retrieved):
     matches: CandidateMatches | None = None
 
 
-def _own(retrieved: Retrieved) -> RetrievedByWords:
-    if not isinstance(retrieved, RetrievedByWords):
-        raise TypeError(f"expected what a lexical searcher retrieved, got {retrieved!r}")
-    return retrieved
-
-
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
@@ -355,7 +349,7 @@ class LexicalSearcher(Searcher):
 
         For the absolute score see CandidateMatches.
         """
-        prepared = _own(known).prepared if known else self._prepare(queries)
+        prepared = known.prepared if isinstance(known, RetrievedByWords) else self._prepare(queries)
         matches = self._postings.match(prepared, docids, known.topdocs if known else None)
         return RetrievedByWords(queries, docids, matches.scores, matches.absolute, prepared=prepared, matches=matches)
 
@@ -363,18 +357,16 @@ class LexicalSearcher(Searcher):
         """Return the matching words with their fields and contributions, which add up to the score."""
         if "answer" in self._extractor.fields:
             texts = add_answers(self.view, texts)
-        own = _own(retrieved)
-        matches = self._postings.contributions(own.prepared, docids, own.matches)
-        terms = own.prepared.queries
+        assert isinstance(retrieved, RetrievedByWords)
+        matches = self._postings.contributions(retrieved.prepared, docids, retrieved.matches)
+        terms = retrieved.prepared.queries
         rows = zip(retrieved.queries, terms, docids, matches, strict=True)
         return [self._explain_query(*row, texts) for row in rows]
 
     def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
         """Return the queries' terms as the index knows them."""
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
-
-    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> Sequence[QueryTerms]:
-        return self._extractor.many_query_terms(queries, self.view.kind)
+        terms = self._extractor.many_query_terms(queries, self.view.kind)
+        return self._postings.prepare(terms, self._ranker.similarity, self._field_weights)
 
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
@@ -406,8 +398,8 @@ class LexicalSearcher(Searcher):
 
     def score_terms(self, retrieved: Retrieved) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's documents."""
-        known = _own(retrieved)
-        matches = self._postings.contributions(known.prepared, retrieved.docids, known.matches)
+        assert isinstance(retrieved, RetrievedByWords)
+        matches = self._postings.contributions(retrieved.prepared, retrieved.docids, retrieved.matches)
         return [[match.scores for match in own] for own in matches]
 
 

@@ -316,7 +316,7 @@ class LocalEngine:
         while True:
             if not calibration or any(limits.min_similarities):
                 retrieved = add_absolute(searcher, retrieved)
-            rows = select_candidates(self._view, retrieved, limits)
+            rows = select_candidates(self._view, searcher.language, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
@@ -345,6 +345,19 @@ class LocalEngine:
             opened.abstention = self._abstention.current_rule(self._view)
         minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
         return minima
+
+
+def load(
+    path: str | Path, ranker: str | Ranker | None = None, *, engine: str | None = None, **settings: Any
+) -> LocalEngine:
+    """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
+
+    ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
+    Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
+    engine cannot be reached.
+    """
+    return LocalEngine.open(path, ranker, settings, engine)
 
 
 def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:

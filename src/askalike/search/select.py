@@ -67,10 +67,10 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+def select_candidates(view: View, language: str | None, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
-    retrieved: with absolute scores if the limits need them.
+    language: of the whole archive, None if it has several. retrieved: with absolute scores if the limits need them.
     """
     docids = retrieved.distinct_docids
     texts = view.questions_by_docid(docids)
@@ -82,7 +82,7 @@ def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[
     absent = set(found.in_archive.values()) - ids.keys()
     known = ids | (view.get_questions(absent) if absent else {})
     originals = _Originals({id: known[end] for id, end in found.in_archive.items() if end in known}, found.absent)
-    return [_select(retrieved, row, texts, originals, limits, view.language) for row in range(len(retrieved.queries))]
+    return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
 
 
 def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
