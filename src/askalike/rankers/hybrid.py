@@ -4,8 +4,7 @@ Absolute scores, with 1 for the same text, are comparable between queries and ra
 depend on k, on candidates or on filters.
 
 Beside an encoder words have a small weight, as their score is low for the same question in other words. A document
-with nearly all words of the query is right all the same: of s, the weighted mean, and l, the lexical score,
-1 − (1 − s)(1 − l^p)^3 is high if either is (p: `Encoder.lexical_power`).
+with nearly all words of the query is right all the same: see `gain_of_evidence`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +39,7 @@ from askalike.rankers._searcher import TYPED_DEPTH, Candidates, find_pools, firs
 from askalike.store import Snapshot
 
 LEXICAL_EVIDENCE = 3
-"""Number of times that a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
+"""Number of times that a high lexical score counts as evidence of its own; see `gain_of_evidence`."""
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
@@ -205,8 +204,7 @@ class HybridSearcher(CompositeSearcher):
         mean: Scores = (np.array([weight / total for weight in dependent])[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
         if self._power and self._lexical:
-            lexical = _limit(scores[self._lexical].max(axis=0))
-            gain = (1 - _limit(mean)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
+            gain = gain_of_evidence(mean, scores[self._lexical].max(axis=0), self._power)
         return np.array(weights)[:, None] * scores, mean, gain
 
     def _explain_query(
@@ -223,6 +221,17 @@ class HybridSearcher(CompositeSearcher):
             docid: merge_explanations(explanations, dict(zip(names, shares, strict=True)))
             for docid, explanations, shares in zip(wanted, of_documents, weighted.T.tolist(), strict=True)
         }
+
+
+def gain_of_evidence(mean: Scores, lexical: Scores, power: int) -> Scores:
+    """Return what high lexical scores add to weighted means: (1 − s)(1 − (1 − l^p)^3), both between 0 and 1.
+
+    With the mean s it is 1 − (1 − s)(1 − l^p)^3, which is high if the mean s or the lexical score l is: a noisy or, in
+    which l^p counts LEXICAL_EVIDENCE times. The higher the power p, the closer to 1 a lexical score must be to count.
+    p (`Encoder.lexical_power`) and the exponent were measured with MiniLM on thirteen sets of queries;
+    experiments/fusion.py chooses the weights in s.
+    """
+    return (1 - _limit(mean)) * (1 - (1 - _limit(lexical) ** power) ** LEXICAL_EVIDENCE)
 
 
 def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tuple[float, ...]:

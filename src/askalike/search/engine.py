@@ -1,8 +1,9 @@
 """The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from numbers import Integral
 from pathlib import Path
@@ -16,6 +17,7 @@ from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrato
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.iteration import check_list
+from askalike.core.lazy import lazy_property
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
@@ -108,28 +110,35 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 _Query = tuple[Question, SearchRequest]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Opened:
     """A ranker that was opened on a state of the archive and of its indexes, and what is valid as long as this state.
 
-    version: see View.data_version. change: that which the indexes have to follow; 0 if another process writes them.
-    indexes: the ranker's, each with its own searcher in this state. calibrations, abstention: None until they are read.
+    version: see View.data_version. indexes: the ranker's, each with its own searcher in this state. are_foreign:
+    whether another process writes the indexes, so that they need not follow the archive. are_behind: whether they have
+    not followed it yet, so that the next search looks again. calibrations: those that were needed so far.
     """
 
     searcher: Searcher
     version: tuple[int, int]
-    change: int
     indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
+    are_foreign: bool
+    are_behind: bool
+    read_rule: Callable[[], AbstentionRule]
     calibrations: dict[Use, Calibration | None] = field(default_factory=dict)
-    abstention: AbstentionRule | None = None
+
+    @lazy_property
+    def abstention(self) -> AbstentionRule:
+        """The rule for hits without a calibration."""
+        return self.read_rule()
 
     def is_current(self, version: tuple[int, int]) -> bool:
         """Return whether a search would find the same state. version: the archive's."""
-        if self.version != version:
+        if self.are_behind or self.version != version:
             return False
         try:
             for index, _ in self.indexes:
-                index.refresh(keep=not self.change)
+                index.refresh(keep=self.are_foreign)
         except UnusableIndexError:
             return False
         return all(index.searcher is known for index, known in self.indexes)
@@ -284,9 +293,14 @@ class LocalEngine:
             return opened
         rankers.follow(self.ranker, self._view)
         change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
-        opened = _Opened(self.ranker.open(self._view), version, change, indexes)
-        is_behind = any(index.change < change for index, _ in indexes)  # as another process writes it
-        self._opened = None if is_behind else opened
+        self._opened = opened = _Opened(
+            self.ranker.open(self._view),
+            version,
+            indexes,
+            are_foreign=not change,
+            are_behind=any(index.change < change for index, _ in indexes),
+            read_rule=partial(self._abstention.current_rule, self._view),
+        )
         return opened
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
@@ -341,8 +355,6 @@ class LocalEngine:
             return [0.0] * len(retrieved.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(retrieved.queries)
-        if opened.abstention is None:
-            opened.abstention = self._abstention.current_rule(self._view)
         minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
         return minima
 
