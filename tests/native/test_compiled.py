@@ -432,3 +432,16 @@ def test_without_a_home_folder_code_is_read_beside_the_source(monkeypatch: pytes
     monkeypatch.setattr("askalike.native.compiled.user_cache", fail)
     [folder] = CompiledFunction(weigh.function)._folders
     assert folder.path == Path(__file__).parent / "__pycache__"
+
+
+def test_another_numba_compiles_as_usual_and_the_log_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(machine_code, "REPLACED", ("no_such_method",))
+    machine_code._tell_of_slow_compiling.cache_clear()
+    for function in weigh, count_bits:
+        assert CompiledFunction(function.function).store()
+    assert [record.message.partition(":")[2] for record in caplog.records] == [
+        " compiling takes longer; see docs/native.md"
+    ]

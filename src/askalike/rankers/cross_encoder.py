@@ -69,7 +69,7 @@ class CrossEncoderScorer:
     @cached_property
     def _model(self) -> Any:
         """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
-        from askalike.encoders.onnx.pairs import OnnxPairModel
+        from askalike.encoders.transformer.pairs import OnnxPairModel
 
         return OnnxPairModel(self.folder, 8 if self.settings.precision == "8" else 32)
 

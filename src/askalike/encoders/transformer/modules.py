@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
-from askalike.encoders.onnx.weights import map_tensors, to_float32
+from askalike.encoders.transformer.weights import map_tensors, to_float32
 
 Array = NDArray[np.float32]
 Step = Callable[[Array], Array]
