@@ -21,7 +21,7 @@ from askalike.native.compiled import (
     OFF_SWITCH,
     CompiledFunction,
     Matrix,
-    Repeated,
+    RunLengthArray,
     compiled,
     elementwise,
     find_modules,
@@ -150,7 +150,7 @@ def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
 
 def test_formula_reads_repeated_values_as_the_array_that_they_stand_for() -> None:
     part, whole, ends = np.arange(1.0, 6.0), np.array([2.0, 2.0, 4.0, 4.0, 4.0]), np.array([2, 2, 5])
-    repeated = Repeated(np.array([3.0, 9.0, 7.0]), ends)
+    repeated = RunLengthArray(np.array([3.0, 9.0, 7.0]), ends)
     expanded = np.array([3.0, 3.0, 7.0, 7.0, 7.0])
     expected = [p / w + e - 1.0 for p, w, e in zip(part, whole, expanded, strict=True)]
     assert shift(part, whole, repeated, 1.0).tolist() == shift(part, whole, expanded, 1.0).tolist() == expected
