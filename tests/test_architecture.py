@@ -263,7 +263,7 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
     online = (
         "service/",
         "search/",
-        "encoders/onnx/hub.py",
+        "encoders/transformer/hub.py",
         "readers/_site.py",
         "core/network.py",
         "core/parallel.py",

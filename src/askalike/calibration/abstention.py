@@ -23,7 +23,7 @@ from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexErro
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.records import Question
 from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, open_committed, search
-from askalike.store import Archive, View
+from askalike.store import Archive, Snapshot, View
 from askalike.text.analyzer import content_analyzer
 
 QUESTIONS_FILE = "off_topic.tsv"
@@ -273,7 +273,7 @@ class EverydayQuestion(NamedTuple):
     text: str
 
 
-def off_topic_questions(view: View) -> Sequence[EverydayQuestion]:
+def off_topic_questions(view: Snapshot) -> Sequence[EverydayQuestion]:
     """Return everyday questions: in the languages of the archive if possible, else all."""
     languages = {view.language, *view.languages}
     return [row for row in _packaged_rows() if row.language in languages] or _packaged_rows()
@@ -303,7 +303,7 @@ def _packaged_rows() -> Sequence[EverydayQuestion]:
     return [EverydayQuestion(*row.split("\t")) for row in text.splitlines()]
 
 
-def _sample_questions(view: View) -> Sequence[Question]:
+def _sample_questions(view: Snapshot) -> Sequence[Question]:
     """Return some of the archive's own questions, without their bodies."""
     docids = np.fromiter((docid for docid, _, _ in view.titles()), np.int64)  # a list has five times the size
     sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist())

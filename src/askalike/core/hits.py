@@ -1,6 +1,6 @@
 """What a search returns: ranked documents, the reasons for their scores, and hits as users see them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -10,7 +10,6 @@ import numpy as np
 
 from askalike.core.arrays import Floats, Ints
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import lazy_property
 from askalike.core.records import Question, State
 
 TYPED_QUERY_ID: Final = " typed "
@@ -143,26 +142,6 @@ class Explanation:
 
     `text` is title and body as one text.
     """
-
-
-class LazyShares(Mapping[str, float]):
-    """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
-
-    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
-        self._compute = compute
-
-    @lazy_property
-    def _shares(self) -> Mapping[str, float]:
-        return self._compute()
-
-    def __getitem__(self, name: str) -> float:
-        return self._shares[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._shares)
-
-    def __len__(self) -> int:
-        return len(self._shares)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,8 +1,9 @@
 """The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from numbers import Integral
 from pathlib import Path
@@ -17,6 +18,7 @@ from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
+from askalike.core.lazy import lazy_property
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
@@ -110,28 +112,35 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 _Query = tuple[Question, SearchRequest]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Opened:
     """A ranker that was opened on a state of the archive and of its indexes, and what is valid as long as this state.
 
-    version: see View.data_version. change: that which the indexes have to follow; 0 if another process writes them.
-    indexes: the ranker's, each with its own searcher in this state. calibrations, abstention: None until they are read.
+    version: see View.data_version. indexes: the ranker's, each with its own searcher in this state. are_foreign:
+    whether another process writes the indexes, so that they need not follow the archive. are_behind: whether they have
+    not followed it yet, so that the next search looks again. calibrations: those that were needed so far.
     """
 
     searcher: Searcher
     version: tuple[int, int]
-    change: int
     indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
+    are_foreign: bool
+    are_behind: bool
+    read_rule: Callable[[], AbstentionRule]
     calibrations: dict[Use, Calibration | None] = field(default_factory=dict)
-    abstention: AbstentionRule | None = None
+
+    @lazy_property
+    def abstention(self) -> AbstentionRule:
+        """The rule for hits without a calibration."""
+        return self.read_rule()
 
     def is_current(self, version: tuple[int, int]) -> bool:
         """Return whether a search would find the same state. version: the archive's."""
-        if self.version != version:
+        if self.are_behind or self.version != version:
             return False
         try:
             for index, _ in self.indexes:
-                index.refresh(keep=not self.change)
+                index.refresh(keep=self.are_foreign)
         except UnusableIndexError:
             return False
         return all(index.searcher is known for index, known in self.indexes)
@@ -277,7 +286,7 @@ class LocalEngine:
 
     def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
         """Return the archived duplicates most similar to the typed question and a hit of it."""
-        return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
+        return find_precedents(self._view, self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _open(self) -> _Opened:
         """Open the ranker, unless it is open on the current state."""
@@ -286,9 +295,14 @@ class LocalEngine:
             return opened
         rankers.follow(self.ranker, self._view)
         change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
-        opened = _Opened(self.ranker.open(self._view), version, change, indexes)
-        is_behind = any(index.change < change for index, _ in indexes)  # as another process writes it
-        self._opened = None if is_behind else opened
+        self._opened = opened = _Opened(
+            self.ranker.open(self._view),
+            version,
+            indexes,
+            are_foreign=not change,
+            are_behind=any(index.change < change for index, _ in indexes),
+            read_rule=partial(self._abstention.current_rule, self._view),
+        )
         return opened
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
@@ -318,7 +332,7 @@ class LocalEngine:
         while True:
             if not calibration or any(limits.min_similarities):
                 retrieved = add_absolute(searcher, retrieved)
-            rows = select_candidates(searcher, retrieved, limits)
+            rows = select_candidates(self._view, searcher.language, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
@@ -343,10 +357,21 @@ class LocalEngine:
             return [0.0] * len(retrieved.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(retrieved.queries)
-        if opened.abstention is None:
-            opened.abstention = self._abstention.current_rule(self._view)
         minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
         return minima
+
+
+def load(
+    path: str | Path, ranker: str | Ranker | None = None, *, engine: str | None = None, **settings: Any
+) -> LocalEngine:
+    """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
+
+    ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
+    Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
+    engine cannot be reached.
+    """
+    return LocalEngine.open(path, ranker, settings, engine)
 
 
 def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:

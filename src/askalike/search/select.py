@@ -11,7 +11,8 @@ from askalike.calibration.calibration import Calibrator
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
 from askalike.core.records import Question
-from askalike.rankers import ResolvedQuery, Retrieved, Searcher
+from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.store import View
 from askalike.store.records import find_originals
 from askalike.text.words import fold_title
 
@@ -67,12 +68,11 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+def select_candidates(view: View, language: str | None, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
-    retrieved: with absolute scores if the limits need them.
+    language: of the whole archive, None if it has several. retrieved: with absolute scores if the limits need them.
     """
-    view, language = searcher.view, searcher.language
     docids = retrieved.distinct_docids
     texts = view.questions_by_docid(docids)
     if len(texts) < len(docids):  # some were deleted since

@@ -8,11 +8,11 @@ import numpy as np
 from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.values import format_count
-from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.compiled_layers import BuiltLayers
-from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
-from askalike.encoders.onnx.modules import read_json
-from askalike.encoders.onnx.weights import Bits, map_tensors, to_float32
+from askalike.encoders.transformer.architectures import Transformer
+from askalike.encoders.transformer.compiled_layers import BuiltLayers
+from askalike.encoders.transformer.model import batches_of_equal_length, read_text_limits
+from askalike.encoders.transformer.modules import read_json
+from askalike.encoders.transformer.weights import Bits, map_tensors, to_float32
 from askalike.text.subwords import open_tokenizer
 
 BATCH = 32
