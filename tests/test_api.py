@@ -160,7 +160,7 @@ def test_what_takes_an_archive_takes_its_directory(desk, tmp_path):
     assert str(inspect.signature(askalike.tune)).startswith("(archive: askalike.store.archive.Archive | str | pathlib")
     with pytest.raises(askalike.ArchiveError, match="nothing-here: not an archive"):
         askalike.tune("nothing-here")
-    with askalike.load(desk) as engine, pytest.raises(askalike.InputError, match="calibrate: .* got LocalEngine"):
+    with askalike.load(desk) as engine, pytest.raises(askalike.InputError, match="calibrate: .* got ArchiveRetriever"):
         askalike.calibrate(engine)
 
 
@@ -206,7 +206,7 @@ def test_several_titles_are_searched_as_one_by_one(desk):
 def test_what_is_returned_shows_itself_in_a_notebook(desk):
     with askalike.load(desk, LEXICAL) as engine:
         found = engine.search("<order>")
-        assert repr(engine) == f"LocalEngine({str(desk)!r}, {LEXICAL!r})"
+        assert repr(engine) == f"ArchiveRetriever({str(desk)!r}, {LEXICAL!r})"
         assert repr(engine.archive) == f"Archive({str(desk)!r})"
         run = askalike.rank(engine.searcher(), {"q": askalike.Question("q", "order")}, 5)
     assert repr(run) == "Run(queries=1)"

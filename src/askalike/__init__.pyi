@@ -40,8 +40,8 @@ from askalike.readers import (
     Reader as Reader, SourceFiles as SourceFiles, import_archive as import_archive, read_queries as read_queries,
 )
 from askalike.search.answering.replies import Reply as Reply
-from askalike.search.engine import (
-    LocalEngine as LocalEngine, SearchRequest as SearchRequest, SearchResult as SearchResult, load as load,
+from askalike.search.archive_retriever import (
+    ArchiveRetriever as ArchiveRetriever, SearchRequest as SearchRequest, SearchResult as SearchResult, load as load,
 )
 from askalike.search.retriever import Retriever as Retriever
 from askalike.service.processes.supervisor import supervise

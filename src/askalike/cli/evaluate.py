@@ -35,7 +35,7 @@ from askalike.measuring.rankers import (
 )
 from askalike.measuring.run_sources import declared_value, load_judgements, parse_sources
 from askalike.rankers import Ranker
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def evaluate_command(
             if writer:
                 labels = load_split(archive, name, document_kind(archive, name))
                 queries = list(labels.queries.values())[:grounded]
-                measured.support = measure_support(LocalEngine(archive, built), queries, writer)
+                measured.support = measure_support(ArchiveRetriever(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:

@@ -113,7 +113,7 @@ def search_command(
     ```
     """
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         matches = opened.search(
             text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
@@ -225,7 +225,7 @@ def answer_command(
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         if mode == "grounded":
             stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)

@@ -10,7 +10,7 @@ from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.search.answering.grounded import ChatEndpoint, write_grounded
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 
 STORED_ANSWERS = 3
 """Number of stored answers from which a grounded answer is written."""
@@ -47,13 +47,16 @@ class AnswerSupport:
         )
 
 
-def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint: ChatEndpoint) -> AnswerSupport:
+def measure_support(
+    retriever: ArchiveRetriever, questions: Sequence[Question], endpoint: ChatEndpoint
+) -> AnswerSupport:
     """Return the support of the endpoint's answers by the texts they cite; each question is asked as if typed.
 
     Raises EndpointError, ArchiveError if there are no answers.
     """
     replies = [
-        write_grounded(q, engine.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint) for q in questions
+        write_grounded(q, retriever.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint)
+        for q in questions
     ]
     counts = np.array([(r.supported, r.written) for r in replies if r.written], np.float64).reshape(-1, 2)
     supported, written = map(int, counts.sum(axis=0))

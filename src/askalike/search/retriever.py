@@ -17,7 +17,7 @@ from askalike.core.records import Answer, DocumentKind, Place, Question
 from askalike.core.values import format_count
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Ranker, Searcher
-from askalike.search.engine import SearchRequest, SearchResult
+from askalike.search.archive_retriever import SearchRequest, SearchResult
 from askalike.search.explain import extract_shown_snippet, keep_readable
 from askalike.store import Clusters, Snapshot
 from askalike.store.languages import LanguageAssigner

@@ -13,7 +13,7 @@ from askalike.core.hits import Explanation, SearchHit
 from askalike.core.records import MARKS, Answer, Link, Mark, Question, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
-from askalike.search.engine import SearchRequest
+from askalike.search.archive_retriever import SearchRequest
 from askalike.search.explain import found_words, main_words
 from askalike.store.editing import MAX_RECORDS
 from askalike.store.query_log import FeedbackVerdict

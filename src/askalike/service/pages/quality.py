@@ -185,8 +185,8 @@ async def get_chart(archive: UserArchive, request: Request, name: str) -> Respon
 
 async def _load_report(archive: ServedArchive, request: Request) -> dict[str, Any]:
     use_language(choose_language(request, archive.language))
-    calibration, stale_reason, threshold = await archive.run_on_engine(
-        lambda engine: (engine.calibration, engine.stale_reason, engine.typical_threshold)
+    calibration, stale_reason, threshold = await archive.run_on_retriever(
+        lambda retriever: (retriever.calibration, retriever.stale_reason, retriever.typical_threshold)
     )
     measured = calibration.quality if calibration else None
     bars: dict[str, list[ProportionBar]] = {}

@@ -146,7 +146,7 @@ class _Opened:
         return all(index.searcher is known for index, known in self.indexes)
 
 
-class LocalEngine:
+class ArchiveRetriever:
     """Finds similar questions in an archive.
 
     Changes of the archive are visible to the next search; where a service keeps its index, within a second.
@@ -183,7 +183,7 @@ class LocalEngine:
         return cls(archive, rankers.create(ranker, settings, archive))
 
     def __repr__(self) -> str:
-        return f"LocalEngine({str(self.archive.path)!r}, {self.ranker.name!r})"
+        return f"ArchiveRetriever({str(self.archive.path)!r}, {self.ranker.name!r})"
 
     def close(self) -> None:
         """Close the archive."""
@@ -363,7 +363,7 @@ class LocalEngine:
 
 def load(
     path: str | Path, ranker: str | Ranker | None = None, *, engine: str | None = None, **settings: Any
-) -> LocalEngine:
+) -> ArchiveRetriever:
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
     ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
@@ -371,7 +371,7 @@ def load(
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     engine cannot be reached.
     """
-    return LocalEngine.open(path, ranker, settings, engine)
+    return ArchiveRetriever.open(path, ranker, settings, engine)
 
 
 def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
