@@ -1,4 +1,4 @@
-"""The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
+"""Search in an archive with a ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResult(Sequence[SearchHit], ShownAsTable):
-    """The hits of one request, best first; empty if the engine abstained because nothing is similar enough."""
+    """The hits of one request, best first; empty if it abstained because nothing is similar enough."""
 
     hits: Sequence[SearchHit]
     took_ms: float
@@ -364,7 +364,7 @@ class ArchiveRetriever:
 def load(
     path: str | Path, ranker: str | Ranker | None = None, *, engine: str | None = None, **settings: Any
 ) -> ArchiveRetriever:
-    """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
+    """Return the retriever of the archive in a directory: `load("riverside").search("my card is lost")`.
 
     ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
     holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.

@@ -144,7 +144,7 @@ class SimilarRequest(PosedQuestion):
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
 
     def to_search_request(self) -> SearchRequest | None:
-        """Return the request for the engine; None for a message that asks nothing."""
+        """Return the request for a search; None for a message that asks nothing."""
         if (question := self.read()) is None:
             return None
         minima = self.min_probability, self.min_similarity
