@@ -128,17 +128,20 @@ class WordComparison:
 
         An identical word comes first; None if no word is similar enough.
         """
+        tokens, known, names = self._words.tokens, self._words.known, self._fields
         places = np.maximum(self._nearest, 0)
-        tokens = self._words.tokens
         fields = tokens.ends.searchsorted(places, "right") - 1
         columns = self._nearest, tokens.numbers[places], fields, tokens.starts[places]
         found: list[list[Word | None]] = []
         for document in zip(*(column.tolist() for column in columns), strict=True):
             words: list[Word | None] = []
             for place, number, field, start in zip(*document, strict=True):
-                text, offset, _ = find_form(self._words.known[number])
+                if place < 0:
+                    words.append(None)
+                    continue
+                text, offset, _ = find_form(known[number])
                 first = start + offset
-                words.append(Word(text, Span(self._fields[field], first, first + len(text))) if place >= 0 else None)
+                words.append(Word(text, Span(names[field], first, first + len(text))))
             found.append(words)
         return found
 
