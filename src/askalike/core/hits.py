@@ -1,17 +1,20 @@
 """What a search returns: ranked documents, the reasons for their scores, and hits as users see them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from askalike.core.arrays import Floats, Ints
 from askalike.core.errors import SettingsError
+from askalike.core.lazy import lazy_property
 from askalike.core.records import Question, State
 
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 TYPED_QUERY_ID: Final = " typed "
 """The id of a typed question: no question of an archive has it."""
 
@@ -142,6 +145,26 @@ class Explanation:
 
     `text` is title and body as one text.
     """
+
+
+class LazyMapping(Mapping[KeyT, ValueT]):
+    """A mapping that is computed when it is first read: of many explanations only a few are shown in full."""
+
+    def __init__(self, compute: Callable[[], Mapping[KeyT, ValueT]]) -> None:
+        self._compute = compute
+
+    @lazy_property
+    def _computed(self) -> Mapping[KeyT, ValueT]:
+        return self._compute()
+
+    def __getitem__(self, name: KeyT) -> ValueT:
+        return self._computed[name]
+
+    def __iter__(self) -> Iterator[KeyT]:
+        return iter(self._computed)
+
+    def __len__(self) -> int:
+        return len(self._computed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,12 +1,9 @@
 """Values that are computed when they are first read, and then stored."""
 
-from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
-KeyT = TypeVar("KeyT")
-ValueT = TypeVar("ValueT")
 
 
 class lazy_property(cached_property[T]):
@@ -24,23 +21,3 @@ class lazy_property(cached_property[T]):
             return self
         value = instance.__dict__[str(self.attrname)] = self.func(instance)
         return value
-
-
-class LazyMapping(Mapping[KeyT, ValueT]):
-    """A mapping that is computed when it is first read: of many explanations only a few are shown in full."""
-
-    def __init__(self, compute: Callable[[], Mapping[KeyT, ValueT]]) -> None:
-        self._compute = compute
-
-    @lazy_property
-    def _computed(self) -> Mapping[KeyT, ValueT]:
-        return self._compute()
-
-    def __getitem__(self, name: KeyT) -> ValueT:
-        return self._computed[name]
-
-    def __iter__(self) -> Iterator[KeyT]:
-        return iter(self._computed)
-
-    def __len__(self) -> int:
-        return len(self._computed)

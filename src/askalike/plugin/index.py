@@ -6,8 +6,7 @@ An engine's class implements `IndexEngine`, and is registered in the group `aska
 from askalike.core.arrays import Array, Floats, VectorPart, Vectors
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import TopDocs
-from askalike.core.lazy import LazyMapping
+from askalike.core.hits import LazyMapping, TopDocs
 from askalike.index.engine import (
     ArchiveIndex,
     IndexEngine,

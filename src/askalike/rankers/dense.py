@@ -17,8 +17,7 @@ from askalike.core import registry
 from askalike.core.arrays import Docids, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import TopDocs
-from askalike.core.lazy import LazyMapping
+from askalike.core.hits import LazyMapping, TopDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.records import Answer, AnsweredQuestion, Question

@@ -20,8 +20,7 @@ from askalike import rankers
 from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import Contribution, Explanation, Run, Span
-from askalike.core.lazy import LazyMapping
+from askalike.core.hits import Contribution, Explanation, LazyMapping, Run, Span
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
