@@ -1,18 +1,44 @@
 """Results of benchmarks, as rows of a JSON file: a new measurement replaces the older row."""
 
 import json
+import os
+import platform
+import subprocess
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
-from askalike.experiments.provenance import describe_hardware, git_commit
+DATA = Path(__file__).parents[1] / "bench-data"
+
+
+def describe_hardware() -> str:
+    """Return the processor's model, its cores and the machine's memory: `AMD EPYC, 2 cores, 8 GB`."""
+    model = platform.processor() or platform.machine()
+    with suppress(OSError):
+        lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines())
+        model = next((value.strip() for name, _, value in lines if name.strip() == "model name"), model)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB"
+
+
+def git_commit(folder: Path) -> str | None:
+    """Return the commit of a folder under git, with `-dirty` if anything in it has changed since; else None."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    with suppress(OSError, subprocess.CalledProcessError):
+        git("ls-files", "--error-unmatch", ".")
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", ".") else "")
+    return None
+
 
 COMMIT = git_commit(Path(__file__).parent)
 """The commit of the code that is measured: another may be checked out before the last row is written."""
-DATA = Path(__file__).parents[1] / "bench-data"
 
 
 def make_parser(description: str | None, output: str | None = None) -> ArgumentParser:
@@ -28,7 +54,7 @@ def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
 
     keys: the fields that identify the row. The row's own `versions` are those of what is measured beside askalike.
     """
-    versions = {"Python": python_version(), "numpy": version("numpy"), "numba": version("numba")}
+    versions = {"Python": platform.python_version(), "numpy": version("numpy"), "numba": version("numba")}
     versions |= row.get("versions", {})
     row = {**row, "versions": versions, "hardware": describe_hardware(), "commit": COMMIT}
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []

@@ -5,7 +5,7 @@
 Of the guarantees, the highest for which there is a threshold is measured, too.
 
 An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
-that order, and its judgements become links. See docs/backtest.md.
+that order, and its judgements become links. See packages/research/docs/backtest.md.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from askalike import rankers
 from askalike.calibration.calibrate import RankerDescription, calibrate_sample
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Link
-from askalike.experiments.provenance import collect_provenance
-from askalike.replay.backtest import backtest, select_window
+from askalike.core.records import Link
 from askalike.store import Archive, Clusters
 from askalike.store.archive import PointInTimeArchive
+from askalike_research.experiments.provenance import collect_provenance
+from askalike_research.replay.backtest import backtest, select_window
 
 START = datetime(2000, 1, 1)
 

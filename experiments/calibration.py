@@ -14,8 +14,8 @@ from pathlib import Path
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.experiments.provenance import collect_provenance
 from askalike.store import Archive
+from askalike_research.experiments.provenance import collect_provenance
 
 
 def measure(path: Path, split: str) -> dict[str, object]:

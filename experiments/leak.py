@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from xml.etree.ElementTree import iterparse
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import separate_ties

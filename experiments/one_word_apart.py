@@ -24,7 +24,7 @@ from askalike.calibration.differences import FULL_SAMENESS, TitleDifferences, me
 from askalike.calibration.features import SAMENESS_COLUMN, HitFeatureExtractor
 from askalike.calibration.reliability import measure_reliability
 from askalike.calibration.samples import load_hits, retrieve_hits
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.labels.splits import load_split
 from askalike.rankers import to_run
 from askalike.store import Archive, Clusters, View

@@ -19,7 +19,7 @@ from plain_lstm import LOSSES, SEED, learn, split
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.core.types import Run
+from askalike.core.hits import Run
 from askalike.evaluation.trec import write_run
 from askalike.labels.splits import load_split
 from askalike.labels.training_pairs import training_pairs

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.labels.splits import load_split
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
 
 PEOPLE = Path(__file__).parent / "people"
@@ -35,12 +35,12 @@ def main(*places: str) -> None:
     """Write the rows as JSON, one in each line."""
     for place in places:
         path, queries, *sisters = place.split(":")
-        with LocalEngine.open(path) as engine:
+        with ArchiveRetriever.open(path) as engine:
             for kind, asked in collect(engine, Path(path).name, queries, sisters).items():
                 print(json.dumps(measure(engine, asked) | {"archive": Path(path).name, "kind": kind}), flush=True)
 
 
-def collect(engine: LocalEngine, name: str, queries: str, sisters: Sequence[str]) -> dict[str, list[Asked]]:
+def collect(engine: ArchiveRetriever, name: str, queries: str, sisters: Sequence[str]) -> dict[str, list[Asked]]:
     """Return kind → what is asked."""
     view = engine.archive.view()
     titles = [(id, title) for _, id, title in view.titles() if title]
@@ -64,7 +64,7 @@ def collect(engine: LocalEngine, name: str, queries: str, sisters: Sequence[str]
     return {kind: asked for kind, asked in sets.items() if asked}
 
 
-def measure(engine: LocalEngine, asked: Sequence[Asked]) -> dict[str, Any]:
+def measure(engine: ArchiveRetriever, asked: Sequence[Asked]) -> dict[str, Any]:
     """Return the shares in per cent: found among five, of these shown and shown as the same, silence, no `same`."""
     requests = [SearchRequest(one.text, k=K, prefix=one.prefix, min_similarity=0.0, explain=False) for one in asked]
     results = [

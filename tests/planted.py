@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
 

@@ -48,14 +48,6 @@ def limit_file_size():
 
 
 @pytest.fixture
-def without_figures(monkeypatch):
-    """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
-    from askalike.experiments import report
-
-    monkeypatch.setattr(report, "draw_figures", lambda *of: [])
-
-
-@pytest.fixture
 def add_package(tmp_path, monkeypatch):
     """Install a package of one module and its entry points, as a folder on the path with its metadata."""
 

@@ -13,12 +13,12 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike import rankers
-from askalike.core.types import Question
-from askalike.experiments.measuring import evaluate_ranker
+from askalike.core.records import Question
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import evaluate_ranker
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store.archive import Archive
 
 ORDER = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
@@ -26,7 +26,6 @@ SUCCESS = ("Success@1", "Success@5", "Success@10")
 
 CS = ("stackexchange", "stackexchange/cs.stackexchange.com", {}, "duplicates")
 STACKFAQ = ("table", "stackfaq/stackExchange-FAQ.json", {"records": "root.qapair"}, "rephrasings")
-SEMEVAL = ("semeval", "semeval2016-task3/test2016", {}, "test")
 
 LUCENE = {
     "cs, title": (CS, {"fields": "title"}, 210, SUCCESS, "trec_eval", (
@@ -41,14 +40,12 @@ LUCENE = {
         (62.6, 83.9, 89.2), (64.7, 85.4, 91.0), (60.5, 83.3, 89.4), (59.7, 82.2, 87.8), (60.6, 83.4, 91.4),
         (65.3, 86.2, 91.4),
     )),
-    "semeval 2016": (SEMEVAL, {}, 70, ("MAP",), "semeval", ((73.7,), (74.2,), (73.1,), (73.0,), (76.2,), (75.7,))),
 }  # fmt: skip
 
 HYBRID = {
     "cs, title": (17.1, 27.6, 37.1),
     "cs, title + body": (31.4, 45.7, 54.8),
     "stackfaq": (81.2, 96.4, 98.6),
-    "semeval 2016": (76.9,),
 }
 """LM-JM (λ .7) and the packaged vectors, as the default ranker adds them, without code."""
 TASKS = [pytest.param(name, marks=[pytest.mark.long] * (name == "stackfaq")) for name in LUCENE]
@@ -60,7 +57,7 @@ def archives(shared_data, tmp_path_factory):
     """Reader and path → the imported archive's directory."""
     folder = tmp_path_factory.mktemp("archives")
     made = {}
-    for number, (reader, path, options, _) in enumerate((CS, STACKFAQ, SEMEVAL)):
+    for number, (reader, path, options, _) in enumerate((CS, STACKFAQ)):
         import_archive(reader, [shared_data / path], folder / str(number), options=options)
         made[path] = folder / str(number)
     return made
@@ -131,7 +128,7 @@ SILENT = [
 def test_silence_keeps_what_is_right(archives, source, split, prefix):
     """Of the right questions among the first five, at least 98 % are shown with the thresholds of silence."""
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    with LocalEngine.open(archives[source[1]], "hybrid") as engine:
+    with ArchiveRetriever.open(archives[source[1]], "hybrid") as engine:
         labels = load_split(engine.archive, split)
         ids = sorted(labels.queries)[:300]
         typed = [SearchRequest(labels.queries[id].title, prefix=prefix, explain=False) for id in ids]

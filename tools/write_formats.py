@@ -15,7 +15,6 @@ import shlex
 import sqlite3
 import tarfile
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,8 +41,6 @@ COMMANDS = (
     "suggest-tags riverside --evaluate --sample 5",
     "evaluate riverside --split duplicates",
     "calibrate riverside -r bm25",
-    "replay riverside --after 2023-06-01 -r bm25",
-    "backtest riverside --last 50 -r bm25",
     "keys list riverside",
     "gaps riverside",
     "drafts riverside",
@@ -53,29 +50,16 @@ COMMANDS = (
     "tune riverside --budget 1s",
     "backup riverside riverside.tar",
     "restore riverside.tar again",
-    "experiment words.toml -o words",
-    "compare words --format json",
+    "compare bm25.trec tfidf.trec --archive riverside --split duplicates --measures 'RR Success@1' --format json",
 )
 """Commands in a folder with the example archive's table; each without --format also gets `--json`."""
 FILE_COMMANDS = (
     "dedupe riverside -o clusters.csv -r bm25",
     "feedback export riverside -o feedback.csv",
-    "backtest riverside --last 50 -r bm25 -o backtest",
-    "replay riverside --after 2023-06-01 -r bm25 -o replay",
     "export riverside --format csv -o csv",
     "export riverside --format beir -o beir",
 )
 """Commands that write files, after the others."""
-EXPERIMENT = """archive = "riverside"
-split = "duplicates"
-measures = ["RR", "Success@1"]
-
-[[system]]
-ranker = "bm25"
-
-[[system]]
-ranker = "tfidf"
-"""
 OPEN_KEYS = {"measures", "comparisons", "parts", "ranks", "size_bytes", "seeds", "tags", "categories", "languages",
              "licenses", "notes", "settings", "provenance", "files", "paper", "samples", "typing", "cost", "changes",
              "diagnostics", "seconds"}  # fmt: skip
@@ -137,13 +121,15 @@ def _settings() -> Iterator[str]:
 def _json() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         Path("riverside.csv").write_bytes((ROOT / "examples" / "riverside.csv").read_bytes())
-        Path("words.toml").write_text(EXPERIMENT, encoding="utf-8")
         for command in COMMANDS:
             if command == "keys list riverside":
                 _use_service(Path("riverside"))
-            yield from _objects(f"json {_name(command)}", json.loads(_run(command)))
+            if command.startswith("compare "):
+                _write_runs()
+            words = command if "--format" in command else f"{command} --json"
+            yield from object_lines(f"json {_name(command)}", json.loads(run(words)))
         for command in FILE_COMMANDS:
-            _run(command)
+            run(command)
         yield from _files(Path(name))
 
 
@@ -159,18 +145,20 @@ def _use_service(directory: Path) -> None:
         log_query(archive, LoggedQuery("Where is the zeppelin?", "", (), "bm25"))
 
 
+def _write_runs() -> None:
+    for ranker in ("bm25", "tfidf"):
+        run(f"rank riverside -r {ranker} --queries split:duplicates -o {ranker}.trec")
+
+
 def _files(folder: Path) -> Iterator[str]:
     """Yield the keys of the files that the commands have written."""
     for path in sorted(folder.glob("riverside/calibration/bm25-*.json")):
         kind = path.name.partition(".")[2]
-        yield from _objects(f"file calibration {kind}", json.loads(path.read_text(encoding="utf-8")))
+        yield from object_lines(f"file calibration {kind}", json.loads(path.read_text(encoding="utf-8")))
     with tarfile.open(folder / "riverside.tar") as backup:
         manifest = backup.extractfile("backup.json")
         assert manifest
-        yield from _objects("file backup.json", json.load(manifest))
-    for name in ("report.json", "started.json"):
-        yield from _objects(f"file {name}", json.loads((folder / "words" / name).read_text(encoding="utf-8")))
-    yield from _objects("file config.toml", tomllib.loads((folder / "words" / "config.toml").read_text("utf-8")))
+        yield from object_lines("file backup.json", json.load(manifest))
     for pattern in ("*.csv", "*/*.csv", "beir/*.tsv"):
         for path in sorted(folder.glob(pattern)):
             if path.name != "riverside.csv":
@@ -180,19 +168,18 @@ def _files(folder: Path) -> Iterator[str]:
                 yield _line(f"file {path.relative_to(folder).as_posix()}", header)
     for path in sorted(folder.glob("beir/*.json*")):
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.suffix == ".jsonl" else None
-        yield from _objects(f"file beir/{path.name}", rows or json.loads(path.read_text("utf-8")))
+        yield from object_lines(f"file beir/{path.name}", rows or json.loads(path.read_text("utf-8")))
 
 
-def _run(command: str) -> str:
+def run(command: str) -> str:
+    """Return what a command prints."""
     printed = io.StringIO()
-    words = shlex.split(command)
-    words += ["--json"] if command in COMMANDS and "--format" not in words else []
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        app(words, prog_name="askalike", standalone_mode=False)
+        app(shlex.split(command), prog_name="askalike", standalone_mode=False)
     return printed.getvalue()
 
 
-def _objects(name: str, value: Any) -> Iterator[str]:
+def object_lines(name: str, value: Any) -> Iterator[str]:
     """Yield a line for each object in a JSON value, with the keys that any object at its path has."""
     keys: dict[str, dict[str, None]] = {}
     _collect("", value, keys)

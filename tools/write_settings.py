@@ -22,10 +22,10 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
 
 Every setting with its type, default and meaning, generated from the code by `python tools/write_settings.py`. On the
-command line a setting is `--set KEY=VALUE`; in an [experiment](experiments.md) it is a key of `settings`; in Python a
-dictionary: `askalike.build("bm25", {"k1": 0.9})`. A setting of one part of a [hybrid](vectors.md) is `PART.KEY`, as
-in `--set bm25.k1=0.9`; one of a recipe's table is `TABLE.KEY`, as in `--set training.epochs=3`. An unknown key or a
-wrong value is an error that names the valid ones.
+command line a setting is `--set KEY=VALUE`; in an [experiment](../packages/research/docs/experiments.md) it is a key of
+`settings`; in Python a dictionary: `askalike.build("bm25", {"k1": 0.9})`. A setting of one part of a
+[hybrid](vectors.md) is `PART.KEY`, as in `--set bm25.k1=0.9`; one of a recipe's table is `TABLE.KEY`, as in
+`--set training.epochs=3`. An unknown key or a wrong value is an error that names the valid ones.
 """
 KINDS = {
     "similarity": "The own settings of each lexical ranker. See [Similarities](similarities.md).",

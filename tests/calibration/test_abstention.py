@@ -15,8 +15,8 @@ from askalike.calibration.abstention import (
     fit_abstention,
 )
 from askalike.cli.search import index_command
-from askalike.core.types import Question
-from askalike.search.engine import LocalEngine
+from askalike.core.records import Question
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from calibration.riverside import riverside
 
@@ -41,7 +41,7 @@ def engine(request, tmp_path_factory):
     if request.param == "hybrid":
         pytest.importorskip("wordllama", reason="needs the extra vectors")
     path = riverside(tmp_path_factory.mktemp("abstention") / "archive")
-    with LocalEngine.open(path, request.param) as engine:
+    with ArchiveRetriever.open(path, request.param) as engine:
         yield engine
 
 
@@ -92,20 +92,20 @@ def test_everything_is_shown_on_demand(engine):
 
 def test_threshold_is_saved_and_renewed_after_a_change(tmp_path):
     path = riverside(tmp_path / "archive")
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
     [saved] = path.glob("calibration/*.abstention.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
     assert set(values["rule"]["languages"]) == {"de", "en"}
     values["rule"] = {"usual": (2.0, 2.0), "languages": {}}
     saved.write_text(json.dumps(values), encoding="utf-8")
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         assert not engine.search(ON_TOPIC[0])
         engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         assert engine.search(ON_TOPIC[0])
     saved.write_text("{", encoding="utf-8")
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         assert engine.search(ON_TOPIC[0])
 
 
@@ -118,7 +118,7 @@ def test_open_engine_follows_archives_like_a_new_one(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "askalike.calibration.abstention.find_rule", lambda searcher: found.append(find_rule(searcher)) or found[-1]
     )
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
         engine.archive.upsert([Question("one more", "Where is the room?")])
         engine.search(ON_TOPIC[0])
@@ -127,7 +127,7 @@ def test_open_engine_follows_archives_like_a_new_one(tmp_path, monkeypatch):
         for text in ON_TOPIC:
             engine.search(text)
         assert len(found) == 2
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
     assert len(found) == 2
 
@@ -137,7 +137,7 @@ def test_no_rule_before_the_archive_is_indexed(tmp_path):
     path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
     with Archive.open(path) as archive:
         ranker.build(archive.view())
-        engine = LocalEngine(archive, ranker, archive.committed_view())
+        engine = ArchiveRetriever(archive, ranker, archive.committed_view())
         engine.search(ON_TOPIC[0])
         before = rule_files(path)
         archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
@@ -153,7 +153,7 @@ def test_indexing_finds_thresholds_and_search_does_not(tmp_path, monkeypatch):
     index_command(path, "lm_jelinek_mercer")
     assert len(list(path.glob("calibration/*.abstention.json"))) == 1
     monkeypatch.setattr("askalike.calibration.abstention.find_rule", None)
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         assert engine.search(ON_TOPIC[0])
 
 

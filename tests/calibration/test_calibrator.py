@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.calibration.calibration import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER as RANKER
 

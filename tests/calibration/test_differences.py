@@ -7,7 +7,7 @@ from askalike.calibration.calibration import Calibration
 from askalike.calibration.curve_selection import MIN_FACTOR, UNFAMILIAR_FACTOR
 from askalike.calibration.differences import FULL_SAMENESS, TitleDifferences, measure_differences
 from askalike.calibration.features import COLUMN_COUNT, SAMENESS_COLUMN, HitFeatureExtractor
-from askalike.core.types import Question
+from askalike.core.records import Question
 
 TITLES = {
     "en": (

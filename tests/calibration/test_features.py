@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, SIMILARITY_COLUMN, HitFeatureExtractor
-from askalike.core.types import Question
+from askalike.core.records import Question
 
 
 def extract(scores, hits, query="boil an egg", body=""):

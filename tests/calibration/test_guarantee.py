@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate, calibrate_run, find_score
 from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Run
+from askalike.core.hits import Run
 from askalike.evaluation.intervals import binomial_upper_bound
 from askalike.evaluation.trec import write_run
 from askalike.store import Archive
@@ -103,19 +103,19 @@ def test_run_with_too_few_judged_queries_is_refused():
         calibrate_run("run", run, qrels)
 
 
-def test_calibrate_command_reads_a_run(tmp_path):
+def test_calibrate_run_command(tmp_path):
     run, qrels = make_run()
     write_run(run, tmp_path / "run.trec", "other")
     lines = (f"{query} 0 {document} {grade}\n" for query, judged in qrels.items() for document, grade in judged.items())
     (tmp_path / "qrels").write_text("".join(lines))
-    files = ("--run", tmp_path / "run.trec", "--qrels", tmp_path / "qrels")
-    done = askalike("calibrate", *files, "--guarantee", 0.8)
+    files = (tmp_path / "run.trec", "--qrels", tmp_path / "qrels")
+    done = askalike("calibrate-run", *files, "--guarantee", 0.8)
     assert done.returncode == 0, done.stderr
     assert "with 95% confidence at most 20% of the first hits shown are wrong" in done.stdout
     assert "show nothing below the score 2." in done.stdout
-    printed = json.loads(askalike("calibrate", *files, "--precision", 0.8, "--json").stdout)
+    printed = json.loads(askalike("calibrate-run", *files, "--precision", 0.8, "--json").stdout)
     assert printed["curve"]["kind"] == "product"
     assert 2 < printed["threshold_score"] < 3
     assert len([*tmp_path.iterdir()]) == 2  # nothing is saved
-    refused = askalike("calibrate", tmp_path, *files)
+    refused = askalike("calibrate-run", files[0])
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from askalike.calibration.calibration import ArchiveState, Calibration
 from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve, fit_typicality, shift_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
-from askalike.core.types import Question
+from askalike.core.records import Question
 from random_examples import examples
 
 COLUMNS = SIMILARITY_COLUMN + 1

@@ -6,7 +6,7 @@ import typer
 from askalike.cli import register
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.experiments.run_sources import load_judgements
+from askalike.measuring.run_sources import load_judgements
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import create
 from askalike.service.settings import ServiceSettings
@@ -25,7 +25,6 @@ from commands import assert_refused, run_command
             "answer nowhere text --mode generate --ranker bm25 --min-probability 0.5",
             "--ranker and --min-probability need --mode nearest, auto or grounded",
         ),
-        ("backtest nowhere --last 2 --weeks 1", "--weeks and --last exclude each other"),
         ("drafts nowhere --title new --answer new.txt", "--title and --answer need --accept"),
         ("drafts nowhere --accept 1 --reject 2", "--accept and --reject exclude each other; give one of them"),
         ("drafts nowhere --reject 2 --min-questions 3", "--reject and --min-questions exclude each other"),
@@ -37,7 +36,6 @@ from commands import assert_refused, run_command
         ("evaluate --run run.trec --qrels qrels.txt --split dev", "--qrels and --split exclude each other"),
         ("evaluate nowhere --run run.trec --qrels qrels.txt", "--qrels and DIR exclude each other"),
         ("import table no.csv -o nowhere --download", "--download needs --encoder"),
-        ("import yahoo no.xml -o nowhere --seed 2", "--seed needs --sample"),
         ("mcp nowhere --port 8000 --require-keys", "--port and --require-keys need --http"),
         ("mcp nowhere --host 127.0.0.1", "--host needs --http"),
         ("models nowhere --remove mine --json", "--remove and --json exclude each other"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.store import Archive
 from commands import assert_refused
 from commands import run_command as run

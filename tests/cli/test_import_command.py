@@ -67,8 +67,8 @@ def test_dry_run_shows_changes_and_stops_large_ones(faq: Path, tmp_path: Path) -
 def test_every_reader_is_a_command_with_its_settings() -> None:
     listed = askalike("import", "--help").stdout
     assert all(name.replace("_", "-") in listed for name in names("reader"))
-    shown = askalike("import", "yahoo", "--help").stdout
-    assert all(f"--{name}" in shown for name in load("reader", "yahoo").model_fields)
+    shown = askalike("import", "discourse", "--help").stdout
+    assert all(f"--{name}" in shown for name in load("reader", "discourse").model_fields)
 
 
 @pytest.mark.parametrize("name", names("reader"))

@@ -1,7 +1,6 @@
-"""A researcher's workflow: from a folder in BEIR's layout to a table."""
+"""A researcher's workflow: from a folder in BEIR's layout to a run of another library."""
 
 import json
-import shutil
 
 import numpy as np
 import pandas
@@ -9,7 +8,7 @@ import pytest
 
 import askalike
 from askalike import encoders
-from askalike.core.types import Hit
+from askalike.core.hits import Hit
 from askalike.store import Archive
 from commands import run_command as run
 from planted import plant
@@ -141,28 +140,3 @@ def test_every_split_is_a_task_for_other_libraries(tmp_path):
     assert first == {"_id": "q0", "title": "first", "text": "<p>see <code>x</code></p>"}
     code, _, said = run(*words, "csv")
     assert (code, "--html needs --format retrieval" in said) == (2, True)
-
-
-def test_from_forums_to_a_table_for_a_paper(beir, tmp_path):
-    """Two forums, two rankers and another system's run: one experiment, each forum ranked within itself, one table."""
-    for forum in ("android", "english"):
-        shutil.copytree(beir, tmp_path / "forums" / forum)
-    archive, folder, theirs = (tmp_path / name for name in ("archive", "out", "theirs.trec"))
-    assert run("import", "beir", tmp_path / "forums", "-o", archive)[0] == 0
-    assert run("rank", archive, "--ranker", "tfidf", "--queries", "split:test", "-o", theirs)[0] == 0
-    toml = tmp_path / "forums.toml"
-    systems = ('ranker = "bm25"', 'ranker = "tfidf"', f'run = "{theirs}"')
-    head = f'archive = "{archive}"\nmeasures = ["ndcg_cut_10", "ERR@10"]\nbaseline = "bm25"\n'
-    toml.write_text(head + "".join(f"[[system]]\n{system}\n" for system in systems))
-    code, printed, said = run("experiment", toml, "-o", folder)
-    assert code == 0, said
-    assert "2 groups, each ranked within itself, count the same" in printed
-    assert "bm25: fit" in said
-    assert {"accuracy.pdf", "scatter0.svg"} <= {file.name for file in (folder / "figures").iterdir()}
-    bm25 = askalike.read_run(folder / "runs/bm25.trec")
-    assert all(hit.id.startswith(query.split("/")[0]) for query in bm25 for hit in bm25[query])
-    code, latex, said = run("compare", folder, "--format", "latex")
-    assert code == 0, said
-    assert latex.count(r"\begin{tabular}") == 1
-    assert "ndcg\\_cut\\_10 & ERR@10" in latex
-    assert "c theirs & " in latex

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store import Archive
 from commands import run_command as run
 from database import run_sql

@@ -8,7 +8,7 @@ import pytest
 
 from askalike import encoders
 from askalike.core.errors import InputError, NotFittedError, SettingsError
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store import Archive
 
 THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "milk")

@@ -5,7 +5,7 @@ import pytest
 from askalike import encoders
 from askalike.core import registry
 from askalike.encoders import PACKAGED_ENCODERS, find_package
-from askalike.experiments.models import distil
+from askalike.tuning.models import distil
 from contracts.encoder_contract import *  # noqa: F403 (tests and their fixtures)
 from contracts.encoder_contract import fit_on
 from small_models import WORDS, write_encoder

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from askalike.core import registry
-from askalike.core.types import RESERVED, Answer, Question
+from askalike.core.records import Answer, Question
+from askalike.text.features import RESERVED
 
 TEXTS = [
     Question("1", "How do I boil an egg?", "The water boils. The egg bursts."),

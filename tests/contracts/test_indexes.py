@@ -5,8 +5,8 @@ import doctest
 import numpy as np
 import pytest
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import VectorPart, Vectors
 from askalike.index.lexical import index as lexical
 from askalike.index.vectors import index as vectors
 from askalike.similarities.bm25 import Bm25Similarity

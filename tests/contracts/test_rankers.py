@@ -7,7 +7,7 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.rankers import explain_retrieved
 from askalike.store import Archive
@@ -44,8 +44,8 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {"cross_encoder", "pretrained"}
-"""These need a model, and have a test of their own; a cross-encoder ranks candidates alone."""
+WITH_SETTINGS = {"pretrained"}
+"""These need a model, and have a test of their own."""
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from askalike.core import registry
 from askalike.core.config import validate_settings
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, RejectedRow
+from askalike.core.records import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, RejectedRow
 from askalike.readers import SourceFiles, import_archive
 from askalike.store import Archive
 
@@ -19,7 +19,6 @@ SETS = {
     "markdown": (DATA / "garden-faq", {}),
     "mbox": (DATA / "list.mbox", {}),
     "beir": (DATA / "allotment-beir", {}),
-    "semeval": (DATA / "expats-test.xml", {}),
     "stackexchange": (DATA / "bakery.stackexchange.com", {}),
     "table": (DATA / "library-faq.json", {"records": "root.qapair"}),
 }

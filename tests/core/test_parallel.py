@@ -12,15 +12,14 @@ from askalike import encoders, rankers
 from askalike.core import parallel
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import WorkerError, map_pieces, use_workers
-from askalike.experiments.declaration import Experiment
-from askalike.experiments.grid_search import tune_ranker
-from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
+from askalike.measuring.rankers import RankingTask
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive
+from askalike.tuning.trials import Trial, TrialEvaluator
 from calibration.riverside import DEFAULT_RANKER
 
 
@@ -48,16 +47,27 @@ def test_jobs_keep_order_and_read_few_pieces_ahead():
         assert os.getpid() not in map_pieces(eval, ["__import__('os').getpid()"])
 
 
-@pytest.mark.parametrize("apart", [None, print])
-def test_a_killed_process_is_an_error(apart):
+@pytest.mark.parametrize("long", [False, True])
+def test_a_killed_process_is_an_error(long):
     with use_workers(2), pytest.raises(WorkerError, match="died .* fewer --jobs"):
-        list(map_pieces(signal.raise_signal, [signal.SIGKILL], apart=apart))
+        list(map_pieces(signal.raise_signal, [signal.SIGKILL], long=long))
 
 
-@pytest.mark.parametrize("apart", [None, print])
-def test_workers_pass_errors_on(workers, apart):
+def test_long_pieces_have_new_processes_as_many_as_the_memory_holds(monkeypatch):
+    monkeypatch.setattr(parallel, "_memory_bytes", lambda: 3 * parallel.BYTES_PER_PROCESS - 1)
+    numbers = itertools.count()
+    with use_workers(5):
+        results = map_pieces(process_of, numbers, long=True)
+        processes = [next(results) for _ in range(4)]
+        assert next(numbers) == 3 + 2 * parallel.PIECES_PER_WORKER
+        results.close()
+    assert len(set(processes)) == 4
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_workers_pass_errors_on(workers, long):
     with use_workers(**workers), pytest.raises(ValueError, match="invalid literal"):
-        list(map_pieces(int, ["1", "one"], apart=apart))
+        list(map_pieces(int, ["1", "one"], long=long))
 
 
 @pytest.mark.long
@@ -79,7 +89,7 @@ def test_a_missing_ray_says_what_to_install(monkeypatch):
 
 
 def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.neighbours.BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.pairs.BATCH_SIZE", 50)
     written = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:
@@ -91,7 +101,7 @@ def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, m
 
 
 @pytest.mark.long
-def test_indexes_targets_and_experiments_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
+def test_indexes_and_targets_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
     monkeypatch.setattr(distil, "CHUNK_SIZE", 50)
@@ -99,30 +109,33 @@ def test_indexes_targets_and_experiments_have_the_same_bytes(workers, calibrated
     for name, options in (("here", {}), ("shared", workers)):
         path = tmp_path / name / "library"
         shutil.copytree(calibrated_riverside, path, ignore=shutil.ignore_patterns("index"))
-        systems = [{"ranker": name} for name in ("bm25", "hybrid")]
-        experiment = Experiment(title="Workers", archive=path, split="duplicates", system=systems)
         with use_workers(**options):
             with Archive.open(path) as archive:
                 rankers.create("static").build(archive.view())
                 built = [path.read_bytes() for path in sorted((path / "index").glob("*/*-*/*"))]
                 texts = [question for _, question in archive.view().questions()]
             targets = encode_targets(encoders.build("static", {}), texts, 64, print).tobytes()
-            run_experiment(experiment, tmp_path / name / "run")
-        written.append((built, targets, read_files(tmp_path / name / "run" / "runs")))
+        written.append((built, targets))
     assert all(written[0])
     assert written[0] == written[1]
 
 
 @pytest.mark.long
 def test_tuning_chooses_the_same(workers, calibrated_riverside):
-    grid = {"k1": [0.9, 1.2, 1.6], "b": [0.3, 0.75]}
+    settings = [{"fields": "title", "k1": k1, "b": b} for k1 in (0.9, 1.2, 1.6) for b in (0.3, 0.75)]
+    trials = [Trial("bm25", values) for values in settings]
     results = []
     for options in ({}, workers):
         with use_workers(**options), Archive.open(calibrated_riverside) as archive:
             labels = load_split(archive, "duplicates")
-            results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
-    assert len(results[0].trials) == 6
+            with TrialEvaluator(RankingTask(archive), {"dev": labels}, ["nDCG@10"]) as evaluator:
+                results.append(list(evaluator.evaluate_trials(trials)))
+    assert len(results[0]) == 6
     assert results[0] == results[1]
+
+
+def process_of(piece):
+    return os.getpid()
 
 
 def read_files(folder):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive, keys
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "service"))

@@ -35,7 +35,7 @@ PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
-    "assistants.md", "backtest.md", "calibration.md", "drop-in.md", "experiments.md", "operator.md",
+    "assistants.md", "calibration.md", "drop-in.md", "operator.md",
     "researcher.md", "service.md", "tune.md", "vectors.md",
 }  # fmt: skip
 """Pages whose examples take seconds each."""

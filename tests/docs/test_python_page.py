@@ -47,7 +47,7 @@ def documented() -> set[str]:
 @pytest.mark.parametrize("name", sorted(documented()))
 def test_python_page_names_what_can_be_imported(name: str) -> None:
     module, _, attribute = name.rpartition(".")
-    if module == "askalike.integrations.mteb":
+    if module == "askalike_research.mteb":
         need("mteb")
     assert attribute in askalike.__all__ if module == "askalike" else pkgutil.resolve_name(f"{module}:{attribute}")
 

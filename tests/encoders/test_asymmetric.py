@@ -9,15 +9,15 @@ import pytest
 
 from askalike import encoders, rankers
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
-from askalike.experiments.models import distil
 from askalike.learning.distil import DistillationSettings
 from askalike.learning.ridge import fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
+from askalike.tuning.models import distil
 
 THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish")
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
@@ -177,7 +177,8 @@ def test_other_teacher_is_refused_and_none_needed(tmp_path):
 
 def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
-        "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
+        "import sys; from pathlib import Path; from askalike import encoders;"
+        "from askalike.core.records import Question;"
         "import askalike.learning.distil;"
         "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"

@@ -5,7 +5,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.store import Archive
 from needs import need

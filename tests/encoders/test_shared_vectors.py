@@ -7,20 +7,17 @@ import pytest
 from safetensors.numpy import load_file
 
 from askalike import rankers
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments.cells import CellContext, run_cell
-from askalike.experiments.declaration import Experiment
-from askalike.experiments.folder import ExperimentFolder
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.models import distil
-from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import RankingTask
 from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.tuning import model_training
+from askalike.tuning.models import distil
 from askalike.tuning.state import TuningState
+from askalike.tuning.trials import Trial, TrialEvaluator
 from needs import need
 from small_models import write_encoder
 
@@ -78,22 +75,12 @@ def evaluate(archive, model):
     RankingTask(archive).fit_and_rank(rankers.create("pretrained", {"encoder": model}, archive), labels, 5)
 
 
-def experiment(archive, model):
-    system = {"ranker": "pretrained", "settings": {"encoder": model}}
-    declared = {"title": "vectors", "archive": archive.path, "split": "duplicates", "system": [system]}
-    experiment = Experiment.model_validate(declared)
-    folder = ExperimentFolder(archive.path / "out")
-    folder.begin({}, resume=False, force=False)
-    context = CellContext.open(experiment, archive, folder)
-    run_cell(context, experiment.system[0], {}, None, None)
-
-
 def tune(archive, model):
     """What `tune` does with an encoder: it is tried, and is there to teach."""
     trial = Trial("pretrained", {"encoder": model})
     teacher = model_training.Teacher(trial, archive.view(), TuningState(archive.path, 1))
     labels = {"dev": load_split(archive, "duplicates")}
-    with TrialEvaluator(RankingTask(archive), labels, ["RR"], prepare=teacher.share_encoder) as evaluator:
+    with TrialEvaluator(RankingTask(archive), labels, ["RR"], create=teacher.create_ranker) as evaluator:
         list(evaluator.evaluate_trials([trial]))
 
 
@@ -101,7 +88,7 @@ def distil_it(archive, model):
     return distil(archive, model, "fast", LOOKUP)
 
 
-COMMANDS = (evaluate, experiment, tune, distil_it)
+COMMANDS = (evaluate, tune, distil_it)
 
 
 @pytest.mark.parametrize("first", range(len(COMMANDS)))

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from askalike import encoders
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.text.features.hashed_ngrams import TOKENIZER_FILE, NgramLookup, RowCounts, WeightedRows
 from askalike.text.subwords import VECTORS_PACKAGE, Bpe, find_packaged_vectors

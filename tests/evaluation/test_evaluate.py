@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Hit, Run
+from askalike.core.hits import Hit, Run
 from askalike.evaluation.evaluate import CHUNK_SIZE, evaluate
 from askalike.evaluation.tables import to_text
 from askalike.evaluation.trec import read_run

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from askalike.core.types import Run
+from askalike.core.hits import Run
 from askalike.evaluation.evaluate import count_tied, evaluate, shuffle_ties
 from askalike.evaluation.significance import compare
 from askalike.evaluation.tables import to_text

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.core.errors import InputError
-from askalike.core.types import Hit, Run
+from askalike.core.hits import Hit, Run
 from askalike.evaluation.trec import read_qrels, read_run, write_run
 
 RUN = "q1 Q0 b 2 1.5 t\nq1 Q0 a 1 3.0 t\n\nq2 Q0 c 1 -2 t\nq1 Q0 z 3 1.5 t\n"

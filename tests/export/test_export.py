@@ -11,7 +11,7 @@ from hypothesis import given as given_records
 from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.export import export_archive, join_answers_cell, join_cell, parse_cell
 from askalike.readers import import_archive
 from askalike.store import Archive
@@ -266,8 +266,6 @@ def test_the_example_archive_is_reimported(tmp_path, format):
     ("reader", "path"),
     [
         ("stackexchange", "stackexchange/beer.stackexchange.com"),
-        ("semeval", "semeval2016-task3/test2016"),
-        ("semeval", "semeval2016-task3/test2016/SemEval2016-Task3-CQA-QL-test-input.xml"),
         ("table", "rubq-ru/RuBQ_1.0_dev.json"),
         pytest.param("pairs", "yahoo-zhang2014/dev.tsv", marks=pytest.mark.long),
     ],

@@ -39,21 +39,6 @@ def run(*words: object, folder: Path) -> str:
     return done.stdout
 
 
-def test_backtest_works_from_issues_with_judgements(tmp_path: Path) -> None:
-    (tmp_path / "issues.json").write_text(json.dumps(issues()))
-    words = ("backtest", "issues.json", "--last", 8, "-r", "bm25", "--threshold", "0.5", "-o", "tested")
-    assert "8 of 8: 100 %" in run(*words, folder=tmp_path)
-    page = (tmp_path / "tested" / "backtest.html").read_text()
-    assert "printing cuts off the last line, again" in page
-    words = ("backtest", "issues.json", "--last", 15, "-r", "bm25", "--threshold", "0.01", "-o", "more")
-    run(*words, folder=tmp_path)
-    sample = tmp_path / "more" / "sample.csv"
-    header, *rows = sample.read_text("utf-8-sig").splitlines()
-    assert rows
-    sample.write_text("\n".join([header, *(row.replace(",,", ",0,", 1) for row in rows)]))
-    assert f"{len(rows)} judged" in run(*words, "--judged", sample, folder=tmp_path)
-
-
 @pytest.mark.long
 def test_dry_run_of_the_action_shows_its_writes(tmp_path: Path) -> None:
     (tmp_path / "issues.json").write_text(json.dumps(issues()[:8]))

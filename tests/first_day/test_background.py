@@ -13,15 +13,15 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import AskalikeError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index import commits
 from askalike.index.files import VERIFIED_FILE
 from askalike.search import interim
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.service.pages import quality
 from askalike.store import Archive, encoding_progress
 from askalike.store.database import DATABASE_FILE
 from askalike.store.encoding_progress import FAILED_PAUSE_S, read_encoding, record_encoding
-from askalike.tuning.adoption import adopt_encoder
 from cli.test_disks_and_pipes import read_only
 from commands import askalike
 from index.test_commit_faults import Disk

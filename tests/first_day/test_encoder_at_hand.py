@@ -12,16 +12,16 @@ from askalike import rankers
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER
 from askalike.core.errors import InputError
 from askalike.core.files import compute_sha256
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import build, find_package
 from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
+from askalike.search.encoder_installation import fitting_encoder
 from askalike.service.served_archive import ArchiveEncoders
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding_progress import announce_encoding, read_encoding, record_encoding
-from askalike.tuning.adoption import fitting_encoder
 from askalike.tuning.encoder_trials import try_encoders
 from commands import askalike
 from needs import need

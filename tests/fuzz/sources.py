@@ -14,9 +14,7 @@ import test_azure_qna
 import test_discourse
 import test_github
 import test_question2answer
-import test_sets
 import test_slack
-import test_yahoo
 import test_zulip
 
 TESTS = Path(__file__).parents[1]
@@ -65,19 +63,10 @@ SOURCES: list[Source] = [
     ("discourse", {"category": "all"}, {"topics.jsonl": b"\n".join(map(to_json, test_discourse.TOPICS))}),
     ("faq_pages", {}, read_folder(DATA / "saved-pages")),
     ("github", {}, {"issues.json": to_json([test_github.issue(n, f"Fails {n}") for n in range(9)])}),
-    ("lei", {}, {
-        "text_tokenized.txt.gz": gzip.compress(b"1\thow to a\tbody one\n2\thow to b\t\n3\tc\tx\n"),
-        "train_random.txt": b"1\t2\t3 4\n", "dev.txt": b"2\t\t3 1\t0.5 0.25\n", "test.txt": b"3\t1\t1 2\t2.5 1.25\n",
-    }),
     ("markdown", {}, read_folder(DATA / "garden-faq")),
     ("mbox", {}, {"list.mbox": (DATA / "list.mbox").read_bytes()}),
     ("pairs", {}, {"pairs.csv": b"query,candidate,label,candidate_id\nWhy?,Wherefore?,0,c1\nHow?,How come?,1,c2\n"}),
     ("question2answer", {}, {"qa_posts.tsv": to_tsv([test_question2answer.NAMES, *test_question2answer.ROWS])}),
-    ("semeval", {}, {"expats-test.xml": (DATA / "expats-test.xml").read_bytes()}),
-    ("semeval", {}, {
-        "x-test.xml": f"<xml>{test_sets.thread('Q1', 'Q1_R6', '6', '?')}</xml>".encode(),
-        "x-test.xml.subtaskB.relevancy": b"Q1\tQ1_R6\t6\t0.1\ttrue\n",
-    }),
     ("slack", {}, {
         "channels.json": to_json([{"id": "C1", "name": "help"}]), "users.json": to_json(test_slack.USERS),
         **{f"help/{day}.json": to_json(messages) for day, messages in test_slack.DAYS.items()},
@@ -90,7 +79,6 @@ SOURCES: list[Source] = [
     ("table", {}, {"rows.csv.bz2": bz2.compress(CSV)}),
     ("table", {}, {"rows.jsonl": b"\n".join(map(to_json, ROWS))}),
     ("table", {}, {"rows.json": to_json(ROWS)}),
-    ("yahoo", {}, {"l6.xml": "".join(map(test_yahoo.document, "123")).encode()}),
     ("zulip", {}, {"messages.json": to_json({"result": "success", "messages": test_zulip.MESSAGES})}),
 ]  # fmt: skip
 

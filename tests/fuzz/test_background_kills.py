@@ -12,10 +12,10 @@ import pytest
 from damage import seeds
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.search import interim
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive
-from askalike.tuning.adoption import adopt_encoder
 from commands import askalike, environment
 from needs import need
 from small_models import WORDS, write_encoder

@@ -8,7 +8,7 @@ import pytest
 from damage import damage, seeds
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index.files import VERIFIED_FILE
 from askalike.store.archive import Archive
 

@@ -8,7 +8,7 @@ import pytest
 from damage import damage, seeds
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 from askalike.store.backup import backup, restore
 

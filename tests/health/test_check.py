@@ -3,7 +3,7 @@
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health import CHECKS, run_checks
 from askalike.health.templates import extract_mark, extract_opening
 from askalike.health.texts import normalise_title

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health import LEAK_CHECKS, run_checks
 from askalike.health.leaks import NEAR_DUPLICATE_JACCARD, NearDuplicateIndex
 from askalike.labels.partitions import create_partition

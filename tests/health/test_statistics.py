@@ -1,6 +1,6 @@
 """What `info` counts, worked out by hand."""
 
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
 from askalike.store.contents import sample_answers, sample_questions
 from database import run_sql

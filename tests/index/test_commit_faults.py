@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import VectorPart, Vectors
 from askalike.index.files import MANIFEST, find_damage
 from askalike.index.lexical.index import LexicalIndex
 from askalike.index.vectors.index import VectorIndex

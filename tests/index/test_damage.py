@@ -8,8 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import UnusableIndexError
-from askalike.core.types import VectorPart, Vectors
 from askalike.index import files
 from askalike.index.files import (
     ARRAYS_FILE,

@@ -8,7 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index.engine import FileEngine, open_engine
 from askalike.index.lexical.index import LexicalIndex
 from askalike.index.vectors.index import VectorIndex

@@ -3,7 +3,7 @@
 import pytest
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import document_kind, identical_answers, labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.training_pairs import training_pairs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import EvaluationQuery, Judgement, Link, Question
 from askalike.labels.partitions import (
     ClusterSplitter,
     FoldSplitter,

@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 import askalike
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, Split, TrainingPair
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.relevance import Split, TrainingPair
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs
 from askalike.store import Archive
+from askalike.store.contents import groups_sharing
 from askalike.store.labels import Clusters, read_labels
 from random_examples import examples
 
@@ -137,7 +139,7 @@ def test_a_group_has_its_own_links_only(archive):
     archive.upsert([Link("g/1", "g/2"), Link("h/1", "h/2")])
     view = archive.training_view((), group="g")
     assert ids(training_pairs(view, ["duplicates"])) == [("g/1", "g/2", "g/1")]
-    assert [set(found) for _, found in view.groups_sharing("tag")] == [{"g/1", "g/2"}]
+    assert [set(found) for _, found in groups_sharing(view, "tag")] == [{"g/1", "g/2"}]
 
 
 def revealed(archive: Archive, hidden: list[str]) -> list[TrainingPair]:

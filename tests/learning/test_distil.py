@@ -6,8 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import SettingsError
-from askalike.core.types import Link, Question, VectorPart, Vectors
+from askalike.core.records import Link, Question
 from askalike.encoders import concatenate_parts
 from askalike.learning.distil import (
     DistillationSettings,

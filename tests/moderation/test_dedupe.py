@@ -9,7 +9,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.moderation.dedupe import dedupe, propose_cluster
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, ask_again
@@ -67,7 +67,7 @@ def test_repeated_questions_are_clustered(archive, tmp_path):
 
 
 def test_an_interrupted_call_is_resumed_with_equal_clusters(archive, tmp_path, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.neighbours.BATCH_SIZE", 50)
+    monkeypatch.setattr("askalike.moderation.pairs.BATCH_SIZE", 50)
     part = archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl"
     part.unlink(missing_ok=True)
     dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "whole.csv")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.moderation.pairs import (
     ProbableLinker,
     SimilarLinker,

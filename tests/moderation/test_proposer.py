@@ -8,8 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.neighbours import find_neighbours
-from askalike.moderation.pairs import ProbableLinker, SimilarLinker, pair_key
+from askalike.moderation.pairs import ProbableLinker, SimilarLinker, find_neighbours, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress

@@ -7,7 +7,7 @@ import pytest
 from askalike import rankers
 from askalike.cli.moderation import suggest_tags_command
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.moderation.tags import evaluate_suggestions, suggest_tags
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside

@@ -4,7 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 
 
 @pytest.fixture

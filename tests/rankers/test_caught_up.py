@@ -8,7 +8,7 @@ import pytest
 import askalike
 from askalike import rankers
 from askalike.core.errors import IndexBusyError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.tuning.promotion import promote
 
 

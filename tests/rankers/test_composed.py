@@ -7,7 +7,7 @@ from askalike import rankers
 from askalike.core.config import parse_assignments
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import _searcher, hybrid, to_run
 from askalike.rankers.lexical import LexicalSearcher
 from askalike.store import Archive

@@ -8,9 +8,9 @@ from askalike import rankers
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Link, Question
-from askalike.experiments.measuring import evaluate_ranker
+from askalike.core.records import Link, Question
 from askalike.labels.partitions import create_partition
+from askalike.measuring.rankers import evaluate_ranker
 from askalike.store import Archive
 
 TITLES = {

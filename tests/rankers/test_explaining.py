@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question, Span, VectorPart, Vectors
+from askalike.core.arrays import VectorPart, Vectors
+from askalike.core.hits import Span
+from askalike.core.records import Question
 from askalike.encoders import TextWords, TracedText, VectorContributions
 from askalike.rankers._network_explanations import (
     encoder_score_function,

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from askalike import rankers
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Question, VectorPart, Vectors
+from askalike.core.records import Question
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
-from askalike.rankers._searcher import is_title
+from askalike.rankers._queries_and_results import is_title
 from askalike.text.words import fold_title, title_key
 
 LETTERS = "abcdefgh"

@@ -3,7 +3,7 @@
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from needs import need
 from small_models import WORDS, write_encoder

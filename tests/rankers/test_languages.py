@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 
 GERMAN = {
     "cancel": "Wie storniere ich meine Bestellung?",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.store import Archive
 from askalike.store.editing import delete_answers
 from random_examples import examples

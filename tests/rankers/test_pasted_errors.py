@@ -5,7 +5,7 @@ import pytest
 from askalike import rankers
 from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 
 REPORTS = {
@@ -79,7 +79,7 @@ def test_a_part_without_text_takes_no_code(archive):
 
 
 def test_tuning_tries_code_where_there_is_some(archive, tmp_path):
-    from askalike.experiments.grid_search import tuning_grids
+    from askalike.tuning.candidates import tuning_grids
 
     assert tuning_grids(archive, "bm25", {})[0]["code"] == ("keep", "drop")
     assert "code" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.text.typos import misspell

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.health import run_checks
 from askalike.health.references import damaged_indexes
 from askalike.index.files import MANIFEST, VERIFIED_FILE, read_manifest, write_manifest

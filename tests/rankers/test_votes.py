@@ -5,9 +5,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Link, Question
-from askalike.replay.replay import replay
-from askalike.store import Archive
+from askalike.core.records import Question
 
 VOTES = {"a": 40, "b": 3, "c": None, "d": -2}
 QUERY = {"q": Question("q", "how to boil an egg")}
@@ -69,17 +67,3 @@ def test_parts_cannot_set_what_all_search(archive):
 def test_alone_they_say_what_to_do(archive):
     with pytest.raises(SettingsError, match="cannot rank by itself; use it as a part of a hybrid"):
         rankers.rank(rankers.open_current(rankers.create("votes"), archive.view()), QUERY, 3)
-
-
-def test_a_replay_refuses_votes_of_a_later_day(tmp_path):
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert(
-            [
-                Question("a", "boil an egg", votes=3, created_at="2020-01-01"),
-                Question("b", "egg boiling", votes=1, created_at="2020-02-01"),
-                Link("b", "a", "duplicate", "2020-02-02"),
-            ]
-        )
-        settings = {"parts": "lm_jelinek_mercer,votes", "weights": [4, 1]}
-        with pytest.raises(SettingsError, match="it would know the future"):
-            replay(archive, {"hybrid": settings}, since="2020-01-15")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary
 from database import run_sql

@@ -14,7 +14,7 @@ import pytest
 from imported import HttpSite, Importing, Refusing
 
 from askalike.core.errors import InputError
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.readers import import_archive
 from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
 

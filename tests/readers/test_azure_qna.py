@@ -7,7 +7,7 @@ import pytest
 from imported import Importing, Refusing
 from openpyxl import Workbook
 
-from askalike.core.types import Link
+from askalike.core.records import Link
 
 HEADER = ["Question", "Answer", "Source", "Metadata", "SuggestedQuestions", "IsContextOnly", "Prompts", "QnaId"]
 PROMPTS = '[{"displayOrder":0,"qnaId":3,"displayText":"Hours"},{"displayOrder":1,"qnaId":2,"displayText":"Me"}]'

@@ -66,27 +66,3 @@ def test_russian_is_told_from_the_text(imported: Importing, shared_data: Path) -
     done = imported("table", shared_data / "rubq-ru/RuBQ_1.0_dev.json", language=None)
     assert done.archive.meta["language"] == "ru"
     assert {q.language for q in done.questions.values()} == {None}
-
-
-def test_semeval_splits_grades_and_gold(imported: Importing, shared_data: Path) -> None:
-    done = imported("semeval", shared_data / "semeval2016-task3")
-    assert done.rows("SELECT split, COUNT(*) FROM judgements GROUP BY split ORDER BY split") == [
-        ("dev", 500), ("test", 700), ("train", 670),
-    ]  # fmt: skip
-    assert done.rows("SELECT COUNT(*) FROM judgements WHERE relevance IS NULL OR position IS NULL") == [(0,)]
-    assert done.rows("SELECT relevance, COUNT(*) FROM judgements WHERE split = 'test' GROUP BY relevance") == [
-        (0, 467), (1, 233),
-    ]  # fmt: skip
-    assert done.rows("SELECT split, COUNT(*) FROM queries GROUP BY split ORDER BY split") == [
-        ("dev", 50), ("test", 70), ("train", 67),
-    ]  # fmt: skip
-    assert done.rows("SELECT COUNT(*) FROM judgements GROUP BY query_id HAVING COUNT(*) != 10") == []
-    assert done.rows("SELECT DISTINCT label FROM answers WHERE id LIKE 'Q268%' ORDER BY 1") == [
-        ("Bad",), ("Good",), ("PotentiallyUseful",),
-    ]  # fmt: skip
-
-
-def test_semeval_without_gold_files_is_not_judged(imported: Importing, shared_data: Path) -> None:
-    test = shared_data / "semeval2016-task3/test2016/SemEval2016-Task3-CQA-QL-test-input.xml"
-    done = imported("semeval", test)
-    assert done.rows("SELECT DISTINCT split, relevance FROM judgements") == [("test", None)]

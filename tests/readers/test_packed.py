@@ -47,7 +47,7 @@ def test_line_breaks_are_counted_as_they_are_read(
     expect_refusal("unpacks to over", "table", tmp_path / "faq.csv.gz")
 
 
-@pytest.mark.parametrize("reader", ["stackexchange", "yahoo", "mbox", "github", "beir"])
+@pytest.mark.parametrize("reader", ["stackexchange", "mbox", "github", "beir"])
 def test_other_readers_refuse_it_too(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
     name = {"stackexchange": "Posts.xml", "beir": "corpus.jsonl.gz", "mbox": "list.mbox"}.get(reader, "x.gz")
     (tmp_path / name).write_bytes(gzip.compress(BOMB))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from imported import Importing, Refusing
 
-from askalike.core.types import Link
+from askalike.core.records import Link
 
 NAMES = [
     "postid", "type", "parentid", "categoryid", "selchildid", "closedbyid", "userid", "netvotes", "format", "created",

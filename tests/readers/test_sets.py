@@ -1,4 +1,4 @@
-"""Evaluation sets in small: BEIR, Lei et al., SemEval and pairs."""
+"""Evaluation sets in small: BEIR and pairs."""
 
 import gzip
 from pathlib import Path
@@ -63,65 +63,6 @@ def test_beir_queries_of_a_split_need_no_judgement(imported: Importing, tmp_path
     (folder / "queries-test.jsonl").write_text(QUERIES)
     done = imported("beir", folder)
     assert done.rows("SELECT DISTINCT split, COUNT(*) FROM queries") == [("test", 3)]
-
-
-def test_lei(imported: Importing, tmp_path: Path) -> None:
-    (tmp_path / "text_tokenized.txt.gz").write_bytes(
-        gzip.compress(b"1\thow to a\tbody one\n2\thow to b\t\n3\tc\tx\n4 bad\n")
-    )
-    (tmp_path / "train_random.txt").write_text("1\t2\t3 4\n")
-    (tmp_path / "dev.txt").write_text("2\t\t3 1\t0.5 0.25\n")
-    (tmp_path / "test.txt").write_text("3\t1\t1 2\t2.5 1.25\nbad\n")
-    done = imported("lei", tmp_path)
-    assert str(done.summary) == "3 questions, 0 answers, 0 duplicate links, 2 rejected"
-    assert done.rows("SELECT split, query_id, document_id, relevance, position FROM judgements") == [
-        ("dev", "2", "1", 0, 2), ("dev", "2", "3", 0, 1), ("test", "3", "1", 1, 1), ("test", "3", "2", 0, 2),
-        ("train", "1", "2", 1, None), ("train", "1", "3", 0, None), ("train", "1", "4", 0, None),
-    ]  # fmt: skip
-    assert done.rows("SELECT split, id, title FROM queries ORDER BY 1") == [
-        ("dev", "2", "how to b"), ("test", "3", "c"), ("train", "1", "how to a"),
-    ]  # fmt: skip
-
-
-def thread(query: str, related: str, rank: str, grade: str, date: str = "2013-05-02 19:43:00") -> str:
-    return (
-        f'<OrgQuestion ORGQ_ID="{query}"><OrgQSubject>Bank?</OrgQSubject><OrgQBody></OrgQBody><Thread>'
-        f'<RelQuestion RELQ_ID="{related}" RELQ_RANKING_ORDER="{rank}" RELQ_CATEGORY="Money" RELQ_DATE="{date}" '
-        f'RELQ_USERID="U1" RELQ_RELEVANCE2ORGQ="{grade}"><RelQSubject>Best bank</RelQSubject><RelQBody>Now</RelQBody>'
-        f'</RelQuestion><RelComment RELC_ID="{related}_C1" RELC_DATE="{date}" RELC_RELEVANCE2RELQ="Good">'
-        "<RelCText>Mine</RelCText></RelComment></Thread></OrgQuestion>\n"
-    )
-
-
-def test_semeval(imported: Importing, tmp_path: Path) -> None:
-    rows = [
-        thread("Q1", "Q1_R4", "4", "PerfectMatch"),
-        thread("Q1", "Q1_R5", "5", "Irrelevant"),
-        thread("Q1", "Q1_R6", "6", "?"),
-        thread("Q1", "Q1_R7", "7", "?"),
-        thread("Q1", "Q1_R8", "8", "?", "long ago"),
-        thread("Q1", "Q1_R9", "first", "Relevant"),
-    ]
-    (tmp_path / "x-test-input.xml").write_text(
-        f"<!DOCTYPE xml [<!ELEMENT xml (OrgQuestion*)>]><xml>{''.join(rows)}</xml>"
-    )
-    (tmp_path / "x-test.xml.subtaskB.relevancy").write_text("Q1\tQ1_R6\t6\t0.1\ttrue\nQ1  Q1_R4 4 0.2 false\n")
-    done = imported("semeval", tmp_path)
-    assert str(done.summary) == "4 questions, 4 answers, 0 duplicate links, 2 rejected"
-    assert done.rows("SELECT split, document_id, relevance, position FROM judgements ORDER BY 2") == [
-        ("test", "Q1_R4", 2, 4), ("test", "Q1_R5", 0, 5), ("test", "Q1_R6", 1, 6), ("test", "Q1_R7", None, 7),
-    ]  # fmt: skip
-    assert done.rows("SELECT split, id, title FROM queries") == [("test", "Q1", "Bank?")]
-    assert done.questions["Q1_R4"].created_at == "2013-05-02T19:43:00"
-    assert done.rows("SELECT DISTINCT label FROM answers") == [("Good",)]
-
-
-def test_semeval_needs_a_split(imported: Importing, expect_refusal: Refusing, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    path = tmp_path / "folder/questions.xml"
-    path.write_text(f"<xml>{thread('Q1', 'Q1_R4', '4', '?')}</xml>")
-    expect_refusal("has neither train, dev nor test; add --split", "semeval", path)
-    assert imported("semeval", path, split="dev").rows("SELECT split FROM judgements") == [("dev",)]
 
 
 def test_pairs(imported: Importing, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from imported import Importing, Refusing
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Answer, Link
+from askalike.core.records import Answer, Link
 from askalike.readers import import_archive
 from askalike.readers._source import SourceFiles
 from askalike.readers._xml import read_elements

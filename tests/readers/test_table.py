@@ -10,7 +10,7 @@ from imported import Importing, Refusing
 from openpyxl import Workbook
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.database import FirstTextStore

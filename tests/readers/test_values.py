@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.core.types import Place, Question, RejectedRow
+from askalike.core.records import Place, Question, RejectedRow
 from askalike.core.values import parse_utc
 from askalike.readers import SourceFiles, parse_rows
 from askalike.readers._values import split_cell

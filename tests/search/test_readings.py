@@ -2,8 +2,9 @@
 
 import pytest
 
-from askalike.core.types import TYPED_QUERY_ID, Question
-from askalike.search.engine import LocalEngine
+from askalike.core.hits import TYPED_QUERY_ID
+from askalike.core.records import Question
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.readings import find_readings
 from calibration.riverside import riverside
 
@@ -12,7 +13,9 @@ ASKED = "I have lost my library card. What should I do?"
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    with LocalEngine.open(riverside(tmp_path_factory.mktemp("readings") / "archive"), "lm_jelinek_mercer") as engine:
+    with ArchiveRetriever.open(
+        riverside(tmp_path_factory.mktemp("readings") / "archive"), "lm_jelinek_mercer"
+    ) as engine:
         yield engine
 
 

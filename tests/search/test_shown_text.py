@@ -5,7 +5,7 @@ import re
 import pytest
 
 from askalike import Answer, Archive, Question, load
-from askalike.core.types import Contribution, Explanation, Span
+from askalike.core.hits import Contribution, Explanation, Span
 from askalike.search.explain import keep_readable, sum_fields
 from askalike.text.passages import FORMULA, extract_snippet
 

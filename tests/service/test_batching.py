@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.service import queues
 from askalike.service.queues import BoundedExecutor, OverloadedError, WriteBatcher
 from askalike.service.settings import ServiceSettings

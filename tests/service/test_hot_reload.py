@@ -10,8 +10,8 @@ import pytest
 from serving import Service
 
 from askalike import rankers
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, deployments
-from askalike.tuning.adoption import adopt_encoder
 from small_models import WORDS, write_encoder
 from waiting import wait_for
 

@@ -11,7 +11,7 @@ import pytest
 
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings

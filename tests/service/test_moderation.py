@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from serving import Service
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from waiting import wait_for

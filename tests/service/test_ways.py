@@ -10,7 +10,7 @@ import pytest
 from serving import Service
 
 import askalike
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from commands import askalike as run_askalike
 
 WORDS = "lm_jelinek_mercer"
@@ -31,31 +31,31 @@ def engine(example):
         yield engine
 
 
-def asked(engine: LocalEngine, text: str) -> Grades:
+def asked(engine: ArchiveRetriever, text: str) -> Grades:
     return {hit.id: hit.grade for hit in engine.search(text, K)}
 
 
-def typed(engine: LocalEngine, text: str) -> Grades:
+def typed(engine: ArchiveRetriever, text: str) -> Grades:
     return {hit.id: hit.grade for hit in engine.search(f"{text} ", K, prefix=True)}
 
 
-def in_a_batch(engine: LocalEngine, text: str) -> Grades:
+def in_a_batch(engine: ArchiveRetriever, text: str) -> Grades:
     [*_, last] = engine.search_batch([SearchRequest(one, k=K) for one in (*TEXTS, text)])
     return {hit.id: hit.grade for hit in last}
 
 
-def without_reasons(engine: LocalEngine, text: str) -> Grades:
+def without_reasons(engine: ArchiveRetriever, text: str) -> Grades:
     return {hit.id: hit.grade for hit in engine.search(text, K, explain=False)}
 
 
-def by_command(engine: LocalEngine, text: str) -> Grades:
+def by_command(engine: ArchiveRetriever, text: str) -> Grades:
     output = run_askalike("search", engine.archive.path, text, "-r", WORDS, "-k", str(K), "--json").stdout
     return {result["id"]: result["grade"] for result in json.loads(output)["results"]}
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("way", [typed, in_a_batch, without_reasons, by_command], ids=lambda way: way.__name__)
-def test_ways_of_this_machine_agree(engine, way: Callable[[LocalEngine, str], Grades], text):
+def test_ways_of_this_machine_agree(engine, way: Callable[[ArchiveRetriever, str], Grades], text):
     assert way(engine, text) == asked(engine, text)
 
 

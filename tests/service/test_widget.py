@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from serving import Service
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.moderation.gaps import find_gaps
-from askalike.service.routes.widget import load_script
+from askalike.service.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
 from chromium import assert_accessible, watched_pages

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike.core import registry
-from askalike.core.types import Collection
+from askalike.core.hits import Collection
 from askalike.index.lexical.builder import decoded_lengths, round_lengths
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms

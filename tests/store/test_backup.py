@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore, verify_backup
 from askalike.store.contents import content_hash

@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.store import candidate_pairs
 from askalike.store.candidate_pairs import (
     AlreadyDecidedError,

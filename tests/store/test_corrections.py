@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.editing import put_records

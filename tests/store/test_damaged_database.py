@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.health import run_checks
 from askalike.store import Archive
 from askalike.store.backup import backup

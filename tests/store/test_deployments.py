@@ -4,8 +4,8 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError
-from askalike.experiments.models import remove_model
 from askalike.store.deployments import get_served_ranker, serve_ranker, serving_history, withdraw_ranker
+from askalike.tuning.models import remove_model
 
 
 def test_no_ranker_is_deployed_at_first(archive):

@@ -10,7 +10,7 @@ import pytest
 
 import askalike
 from askalike.core.errors import ArchiveError, InputError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
 from askalike.store.revisions import get_revisions

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.contents import ArchiveSummary, summarise_archive

@@ -3,7 +3,7 @@
 import pytest
 
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store import Archive
 from askalike.store.archive import PointInTimeArchive
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
 from askalike.store.contents import ArchiveSummary
 from askalike.store.editing import put_records
 from askalike.store.import_pass import ArchiveSink
-from askalike.store.sources import SourceSummary, import_numbers, plan_source
+from askalike.store.sources import SourceSummary, import_numbers, plan_source, source_names
 from database import run_sql
 
 HEADER = "id,question,answer,duplicate_of\n"
@@ -56,7 +56,7 @@ def test_a_second_source_overwrites_nothing(mixed: Path) -> None:
         assert [a.body for a in answers["1"]] == ["A month."]
         assert [(a.body, a.accepted) for a in answers["tea/1"]] == [("Three minutes.", True)]
         assert set(archive.view().links()) == {Link("3", "2"), Link("4", "tea/1")}
-        assert archive.view().sources(["1", "tea/1", "4"]) == {"1": "beer", "tea/1": "tea", "4": "tea"}
+        assert source_names(archive.view(), ["1", "tea/1", "4"]) == {"1": "beer", "tea/1": "tea", "4": "tea"}
         assert [(s.name, s.questions, s.answers) for s in compute_statistics(archive).sources] == [
             ("beer", 3, 2), ("tea", 2, 2),
         ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_archives_own_writing_is_never_overwritten(tmp_path: Path) -> None:
     assert titles(desk)["beer/1"] == "How long does a keg last?"
     with Archive.open(desk) as archive:
         put_records(archive, [Question("beer/1", "How long does a full keg last?")])
-        assert archive.view().sources(["1", "2", "beer/1"]) == {"2": "beer", "beer/1": "beer"}
+        assert source_names(archive.view(), ["1", "2", "beer/1"]) == {"2": "beer", "beer/1": "beer"}
         assert SourceSummary(None, 1, 1, None) in compute_statistics(archive).sources
     import_table(tmp_path / "beer.csv", desk, prune=True, yes=True)
     assert titles(desk)["1"] == "Where is the key?"
@@ -233,8 +233,8 @@ def test_sources_survive_an_export(mixed: Path, tmp_path: Path) -> None:
         with Archive.open(again) as archive:
             assert content_hash(archive) == before
             ids = ["1", "tea/1", "faq-1"]
-            assert archive.view().sources(ids) == {"1": "beer", "tea/1": "tea"}
-            assert archive.view("answers").sources(["a", "4_1"]) == {"4_1": "tea"}
+            assert source_names(archive.view(), ids) == {"1": "beer", "tea/1": "tea"}
+            assert source_names(archive.view("answers"), ["a", "4_1"]) == {"4_1": "tea"}
         done = import_table(tmp_path / "tea.csv", again)
         assert done.changes["questions"] == {"added": 0, "updated": 0, "unchanged": 2, "removed": 0}
         repeated = import_archive(reader, [tmp_path / format], again)

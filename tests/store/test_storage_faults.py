@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.archive import Archive
 
 N_QUESTIONS = 40

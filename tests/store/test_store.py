@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from askalike.core.errors import ArchiveError
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store import Archive
 from random_examples import examples
 

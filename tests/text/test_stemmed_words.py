@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.text.features.stemmed_words import StemmedWordFeatures, StemmedWordSettings
 from askalike.text.features.words import WordFeatures, WordSettings
 

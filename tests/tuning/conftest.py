@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.tuning import successive_candidates
+from askalike.tuning import candidate_search
 from askalike.tuning.candidates import lexical_candidates
 
 
@@ -13,7 +13,7 @@ def lexical_settings(request, monkeypatch):
     """Each lexical ranker is tried with its default settings alone; in the long run with its whole grid."""
     if request.param == "default settings":
         monkeypatch.setattr(
-            successive_candidates,
+            candidate_search,
             "lexical_candidates",
             lambda *of: (replace(candidate, trials=candidate.trials[:1]) for candidate in lexical_candidates(*of)),
         )

@@ -1,6 +1,6 @@
 """Archives in which lexical rankers find little, or everything."""
 
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store.archive import Archive
 
 THINGS = (

@@ -3,19 +3,30 @@
 import numpy as np
 import pytest
 
-from askalike.experiments.trials import Trial
-from askalike.tuning.candidates import Candidate
-from askalike.tuning.verdict import EvaluatedTrial, best_lexical, choose, choose_lexical, paired_difference
+from askalike.tuning import verdict
+from askalike.tuning.candidates import TUNED, UNTUNED, Candidate, Stage
+from askalike.tuning.trials import Trial
+from askalike.tuning.verdict import Contest, EvaluatedTrial, best_lexical, choose_lexical, paired_difference
 
 N = 400
 QUERIES = [f"q{i}" for i in range(N)]
+LEXICAL, TUNED_LEXICAL = Stage(kind=UNTUNED), Stage(kind=TUNED)
+SIMPLE, HYBRID, ENCODER, ENCODER_HYBRID, WITH_ENCODER = (Stage(family=family) for family in range(1, 6))
 
 
 def entry(stage, values, name="", base=None, trial=None):
-    trial = trial or Trial(name or f"r{stage}")
-    return EvaluatedTrial(
-        Candidate(name or f"r{stage}", stage, (trial,), base), trial, dict(zip(QUERIES, values, strict=True)), {}
-    )
+    name = name or f"r{stage}"
+    trial = trial or Trial(name)
+    return EvaluatedTrial(Candidate(name, stage, (trial,), base), trial, dict(zip(QUERIES, values, strict=True)), {})
+
+
+def choose(entries, queries):
+    return verdict.choose(contest(entries), queries)
+
+
+def contest(entries):
+    """Return the contest in which the first of the entries is the incumbent."""
+    return Contest(entries[0], entries[1:])
 
 
 def hits(share, seed):
@@ -37,8 +48,8 @@ def better(lexical, more, seed=1):
 
 def test_the_simplest_that_none_beats_is_chosen(lexical):
     good = better(lexical, 40)
-    entries = [entry(0, lexical), entry(2, good), entry(3, better(good, 2))]
-    assert choose(entries, QUERIES).candidate.stage == 2
+    entries = [entry(LEXICAL, lexical), entry(SIMPLE, good), entry(HYBRID, better(good, 2))]
+    assert choose(entries, QUERIES).candidate.stage == SIMPLE
 
 
 def test_what_only_looks_better_is_not_chosen(lexical):
@@ -47,54 +58,57 @@ def test_what_only_looks_better_is_not_chosen(lexical):
     for seed in range(200):
         values, flipped = lexical.copy(), np.random.default_rng(seed).permutation(N)[:60]
         values[flipped] = hits(0.4, 1000 + seed)[flipped]
-        noise.append(entry(2, values, f"noise{seed}", trial=Trial("noise", {"seed": seed})))
+        noise.append(entry(SIMPLE, values, f"noise{seed}", trial=Trial("noise", {"seed": seed})))
     assert max(e.mean(QUERIES) for e in noise) > lexical.mean() + 0.02
-    assert choose([entry(0, lexical), *noise], QUERIES).candidate.stage == 0
+    assert choose([entry(LEXICAL, lexical), *noise], QUERIES).candidate.stage == LEXICAL
 
 
 def test_the_choice_is_stable_under_reseeding(lexical, monkeypatch):
-    entries = [entry(0, lexical), entry(2, better(lexical, 40)), entry(3, better(lexical, 42, 2))]
+    entries = [entry(LEXICAL, lexical), entry(SIMPLE, better(lexical, 40)), entry(HYBRID, better(lexical, 42, 2))]
     stages = set()
     for seed in range(5):
         monkeypatch.setattr("askalike.tuning.verdict.RESAMPLING_SEED", seed)
         stages.add(choose(entries, QUERIES).candidate.stage)
-    assert stages == {2}
+    assert stages == {SIMPLE}
 
 
 def test_a_hybrid_competes_over_the_lexical_choice(lexical):
     other = Trial("bm25", {"b": 0.1})
-    entries = [entry(0, lexical, trial=Trial("lm")), entry(3, better(lexical, 80), base=other)]
-    assert choose(entries, QUERIES).candidate.stage == 0
-    entries.append(entry(3, better(lexical, 60), base=Trial("lm")))
+    entries = [entry(LEXICAL, lexical, trial=Trial("lm")), entry(HYBRID, better(lexical, 80), base=other)]
+    assert choose(entries, QUERIES).candidate.stage == LEXICAL
+    entries.append(entry(HYBRID, better(lexical, 60), base=Trial("lm")))
     assert choose(entries, QUERIES) is entries[2]
 
 
 def test_simpler_than_pre_trained_must_be_as_good(lexical):
     """Six queries in 400 are no significant difference."""
-    encoder = entry(7, better(lexical, 46), "pretrained")
-    worse, as_good = entry(3, better(lexical, 40)), entry(3, better(lexical, 46))
-    assert choose([entry(0, lexical), worse, encoder], QUERIES) is encoder
-    assert choose([entry(0, lexical), as_good, encoder], QUERIES) is as_good
-    assert choose([entry(0, lexical), worse], QUERIES) is worse
-    assert choose([entry(0, lexical), worse, encoder, entry(8, better(lexical, 90))], QUERIES).candidate.stage == 8
+    encoder = entry(ENCODER, better(lexical, 46), "pretrained")
+    worse, as_good = entry(HYBRID, better(lexical, 40)), entry(HYBRID, better(lexical, 46))
+    assert choose([entry(LEXICAL, lexical), worse, encoder], QUERIES) is encoder
+    assert choose([entry(LEXICAL, lexical), as_good, encoder], QUERIES) is as_good
+    assert choose([entry(LEXICAL, lexical), worse], QUERIES) is worse
+    best = entry(ENCODER_HYBRID, better(lexical, 90))
+    assert choose([entry(LEXICAL, lexical), worse, encoder, best], QUERIES) is best
 
 
 def test_simpler_has_to_equal_what_encoders_bring(lexical):
     """It is better than the encoder alone, and not significantly worse than that together with something else."""
-    encoder, with_votes = entry(7, better(lexical, 40), "pretrained"), entry(9, better(lexical, 80))
-    simpler = entry(3, better(lexical, 76))
-    assert choose([entry(0, lexical), simpler, encoder, with_votes], QUERIES) is with_votes
-    assert choose([entry(0, lexical), entry(3, better(lexical, 80)), encoder, with_votes], QUERIES).candidate.stage == 3
+    encoder, with_votes = entry(ENCODER, better(lexical, 40), "pretrained"), entry(WITH_ENCODER, better(lexical, 80))
+    simpler = entry(HYBRID, better(lexical, 76))
+    assert choose([entry(LEXICAL, lexical), simpler, encoder, with_votes], QUERIES) is with_votes
+    as_good = entry(HYBRID, better(lexical, 80))
+    assert choose([entry(LEXICAL, lexical), as_good, encoder, with_votes], QUERIES) is as_good
 
 
 def test_encoder_worse_than_words_changes_nothing(lexical):
-    assert choose([entry(0, lexical), entry(7, better(lexical, 2), "pretrained")], QUERIES).candidate.stage == 0
+    incumbent = entry(LEXICAL, lexical)
+    assert choose([incumbent, entry(ENCODER, better(lexical, 2), "pretrained")], QUERIES) is incumbent
 
 
 def test_best_lexical_is_beaten_and_simplest_serves(lexical):
-    entries = [entry(0, lexical), entry(1, better(lexical, 1))]
-    assert best_lexical(entries, QUERIES).candidate.stage == 1
-    assert choose_lexical(entries, QUERIES).candidate.stage == 0
+    entries = [entry(LEXICAL, lexical), entry(TUNED_LEXICAL, better(lexical, 1))]
+    assert best_lexical(contest(entries), QUERIES).candidate.stage == TUNED_LEXICAL
+    assert choose_lexical(contest(entries), QUERIES).candidate.stage == LEXICAL
 
 
 def test_a_difference_has_its_interval_and_p(lexical):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.labels.splits import load_split
 from askalike.store import deployments
 from askalike.store.archive import Archive

@@ -4,7 +4,7 @@ import pytest
 from tests.tuning.small import labelled, linked, unlabelled
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import EvaluationQuery, Judgement, Question
+from askalike.core.records import EvaluationQuery, Judgement, Question
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
 from askalike.store.labels import Clusters

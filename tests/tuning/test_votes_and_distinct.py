@@ -3,10 +3,10 @@
 import pytest
 
 from askalike import rankers
-from askalike.core.types import EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import EvaluationQuery, Judgement, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
-from askalike.tuning import run, successive_candidates
+from askalike.tuning import candidate_search, run
 from database import run_sql
 
 THINGS = 60
@@ -16,7 +16,7 @@ CROWD = 11
 
 @pytest.fixture(autouse=True)
 def only_lexical(monkeypatch):
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
 
 

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 
 from askalike import rankers
 from askalike.core.files import measure_folder
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike.text.typos import misspell
 

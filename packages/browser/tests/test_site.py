@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import askalike_browser
-from askalike import Answer, Archive, Question, build, distil, load, rankers
+from askalike import Answer, Archive, Question, build, distil, load, rank, rankers
 from askalike.calibration.abstention import off_topic_questions
-from askalike.rankers._ranking import rank
 from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.subwords import Bpe, find_packaged_vectors

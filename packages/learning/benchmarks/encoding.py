@@ -34,7 +34,7 @@ RANDOM = {"embeddings.init": "random", "accelerator": "cpu", "min_pairs": 1, "pa
 
 def archive_of(folder: Path, pairs: int) -> Any:
     """Return an archive of synthetic titles with answers, each linked to another as its duplicate."""
-    from askalike.core.types import Answer, Link, Question
+    from askalike.core.records import Answer, Link, Question
     from askalike.store.archive import Archive
 
     made = titles(2 * pairs, 1)
@@ -61,7 +61,7 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """Return the encoder of that name with random weights, for an archive's vocabulary."""
     from askalike import encoders
-    from askalike.experiments import models
+    from askalike.tuning import models
     from askalike_learning.recipe_files import read_tables
     from askalike_learning.trainable import load_recipe
 
@@ -87,7 +87,7 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
 
     One thread is timed in processor time, which does not depend on other processes; two in wall time.
     """
-    from askalike.core.types import Question
+    from askalike.core.records import Question
 
     _use(threads)
     texts = [Question(str(number), title) for number, title in enumerate(titles(n // 8 if name in SLOW else n, 2))]

@@ -9,7 +9,7 @@ import torch
 from askalike import Archive
 from kitchen import make_kitchen
 
-pytest_plugins = ("shared_fixtures",)
+pytest_plugins = ("shared_fixtures", "shared_experiments")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,7 +29,7 @@ from cluster.jars import NoClusterError
 from cluster.nodes import Cluster
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike_opensearch.connection import connect
 from askalike_opensearch.maintenance import init_cluster

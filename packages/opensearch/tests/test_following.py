@@ -6,7 +6,7 @@ from cluster.load import make_archive
 
 from askalike import rankers
 from askalike.core.errors import EngineError, SearchIndexError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.index.rows import DocAttributes
 from askalike.store import Archive
 from askalike_opensearch.index import OpenSearchWriter

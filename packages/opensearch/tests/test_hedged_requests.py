@@ -5,7 +5,7 @@ import random
 import opensearchpy
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike.text.typos import misspell
 from calibration.riverside import import_riverside

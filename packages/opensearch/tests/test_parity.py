@@ -6,7 +6,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.filters import Filter
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike_opensearch.connection import connect

@@ -14,7 +14,7 @@ from cluster.load import make_archive
 
 from askalike import rankers
 from askalike.core.errors import EngineError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive
 from askalike_opensearch.connection import connect
 

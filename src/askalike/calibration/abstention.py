@@ -18,12 +18,13 @@ import numpy as np
 from pydantic import Field
 
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import write_atomically
-from askalike.core.types import Floats, Question
+from askalike.core.records import Question
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, add_absolute, open_committed, search
-from askalike.store import Archive, View
+from askalike.store import Archive, Snapshot, View
 from askalike.text.analyzer import content_analyzer
 
 QUESTIONS_FILE = "off_topic.tsv"
@@ -212,7 +213,7 @@ def everyday_questions() -> Sequence[EverydayQuestion]:
     return [EverydayQuestion(*row.split("\t")) for row in text.splitlines()]
 
 
-def _sample_questions(view: View) -> Sequence[Question]:
+def _sample_questions(view: Snapshot) -> Sequence[Question]:
     """Return some of the archive's own questions, without their bodies."""
     docids = np.fromiter((docid for docid, _, _ in view.titles()), np.int64)  # a list has five times the size
     sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist())

@@ -36,8 +36,12 @@ from askalike.calibration.thresholds import (
     measure_thresholds,
     trace_abstention,
 )
+from askalike.core.arrays import Floats
 from askalike.core.errors import ArchiveError, InputError, SettingsError
-from askalike.core.types import Floats, Progress, Qrels, Question, Run, Split
+from askalike.core.hits import Run
+from askalike.core.iteration import Progress
+from askalike.core.records import Question
+from askalike.core.relevance import Qrels, Split
 from askalike.core.values import format_count
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, takes_archive

@@ -15,10 +15,11 @@ from pydantic import Field
 from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.thresholds import Threshold
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import ArchiveError, SettingsError, UncalibratedError
 from askalike.core.files import folder_errors, write_atomically
-from askalike.core.types import Floats, Question
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.rankers import Ranker
 from askalike.store import Archive, View

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.calibration.curves import (
-    Bools,
     Curve,
     CurveFitter,
     IsotonicCurve,
@@ -21,7 +19,7 @@ from askalike.calibration.differences import FULL_SAMENESS
 from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
-from askalike.core.types import Floats
+from askalike.core.arrays import Bools, Floats, Ints
 from askalike.labels.partitions import assign_folds
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
@@ -61,7 +59,7 @@ class OutOfFoldPredictions(NamedTuple):
 
     first_probabilities: Floats
     later_probabilities: Floats
-    fold_of_query: NDArray[np.int64]
+    fold_of_query: Ints
     methods: Sequence[str]
     answerable_probabilities: Floats
     first_wrong_probabilities: Floats

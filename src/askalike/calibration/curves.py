@@ -5,13 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Bools, Floats
 from askalike.core.config import Settings
-from askalike.core.types import Floats
 
-Bools = NDArray[np.bool_]
 RIDGE_PENALTY = 1.0
 """The penalty on half the square of a standardised weight, in units of log loss. It keeps weights finite for classes
 that are separable."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.text.analyzer import Analyzer, content_analyzer
 from askalike.text.words import WORD, fold_title
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from askalike.calibration.differences import COUNTED_TITLES, TitleDifferences, is_phrasing
-from askalike.core.types import Floats, Question
+from askalike.core.arrays import Floats
+from askalike.core.records import Question
 from askalike.store import View, sample_questions
 from askalike.text.analyzer import Analyzer
 

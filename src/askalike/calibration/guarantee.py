@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import Bools
 from askalike.calibration.samples import CalibrationSample
 from askalike.calibration.thresholds import Threshold
-from askalike.core.types import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.evaluation.intervals import BinomialProportion, binomial_upper_bound
 
 CONFIDENCE = 0.95
@@ -91,6 +89,6 @@ def certify(
     answerable = np.random.default_rng(seed).random(len(sample.queries)) < calibration.prevalence
     parts = (sample.first_hits.select(tested & answerable), sample.first_wrong_hits.select(tested & ~answerable))
     features = np.concatenate([part.features for part in parts])
-    probabilities: NDArray[np.float64] = np.array([calibration.estimate(row[None])[0] for row in features], np.float64)
+    probabilities: Floats = np.array([calibration.estimate(row[None])[0] for row in features], np.float64)
     wrong = ~np.concatenate([part.relevant for part in parts])
     return find_guarantee(probabilities, wrong, int(tested.sum()), precision)

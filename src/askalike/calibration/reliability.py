@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike.calibration.curves import Bools
-from askalike.core.types import Floats
+from askalike.core.arrays import Bools, Floats
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 
 BOOTSTRAP_DRAWS = 2_000

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.curves import Bools
+from askalike.core.arrays import Bools, Floats, Ints
 from askalike.core.config import Settings
-from askalike.core.types import Floats
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.index.rows import find_distinct
 
@@ -115,7 +113,7 @@ def measure_threshold(probabilities: Floats, relevant: Bools, query_count: int, 
 
 
 def choose_threshold(
-    probabilities: Floats, relevant: Bools, fold_of_hit: NDArray[np.int64], query_count: int, target_precision: float
+    probabilities: Floats, relevant: Bools, fold_of_hit: Ints, query_count: int, target_precision: float
 ) -> ThresholdChoice:
     """Choose the lowest threshold with a precision on first hits, (n,), and measure the choice by cross-validation."""
     threshold = find_lowest_threshold(probabilities, relevant, target_precision)

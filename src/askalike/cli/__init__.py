@@ -30,7 +30,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Search": {
         "search": ("search", "Find the questions most similar to a text."),
-        "rank": ("ranking", "Rank the archive's questions for many queries, as a TREC run."),
+        "rank": ("search", "Rank the archive's questions for many queries, as a TREC run."),
         "answer": ("search", "Answer a question from the archive's stored answers."),
         "suggest-tags": ("moderation", "Suggest tags for a question, from those of the most similar questions."),
     },
@@ -49,17 +49,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "evaluate": ("evaluate", "Measure a ranker on an archive's labels, or a run file against qrels."),
+        "calibrate-run": (
+            "calibrate",
+            "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they "
+            "are.",
+        ),
         "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
-        "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
-        "backtest": (
-            "replaying",
-            "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
-        ),
-        "replay": (
-            "replaying",
-            "Search again for every known duplicate, in the archive as it was when somebody asked it.",
-        ),
     },
     "Moderate": {
         "dedupe": ("moderation", "Find clusters of duplicates and propose an original for each."),

@@ -161,7 +161,7 @@ def _import(
 ) -> None:
     is_new = not (output / DATABASE_FILE).exists()
     if encoder and encoder != NO_ENCODER:
-        from askalike.tuning.adoption import check_source
+        from askalike.search.encoder_installation import check_source
 
         check_source(encoder, download)
     with byte_progress_bar() as bar:
@@ -190,7 +190,7 @@ def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, downloa
     Its vectors are computed in the background; an archive with drafts alone has none. is_new: whether the import has
     made the archive; for any other, a remark names the encoder at hand, once.
     """
-    from askalike.tuning.adoption import adopt_encoder, decline_encoder, fitting_encoder, suggest_encoder
+    from askalike.search.encoder_installation import adopt_encoder, decline_encoder, fitting_encoder, suggest_encoder
 
     if encoder == NO_ENCODER:
         decline_encoder(archive)

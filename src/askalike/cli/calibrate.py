@@ -1,4 +1,4 @@
-"""askalike calibrate: turns a ranker's scores on an archive into probabilities, and reports their quality."""
+"""askalike calibrate, calibrate-run: turn scores into probabilities, and report their quality."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 import askalike.cli.options as options
 from askalike.calibration.calibrate import (
@@ -28,24 +28,25 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
-from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.evaluation.trec import read_qrels, read_run
-from askalike.experiments.measuring import describe_choice
+from askalike.measuring.rankers import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 
 OFF_TOPIC_HELP = "Queries that should find nothing: JSON lines, or another archive."
-GUARANTEE_HELP = "Set the threshold above which this share of first hits is right, with 95 % confidence."
+PRECISION_HELP = "Set the threshold above which this share of first hits is right."
+GUARANTEE_HELP = f"{PRECISION_HELP[:-1]}, with 95 % confidence."
 PREVALENCE_HELP = "The share of new questions that somebody has asked before."
+Precision = Annotated[float | None, options.share(PRECISION_HELP)]
+GuaranteedPrecision = Annotated[float | None, options.share(GUARANTEE_HELP)]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")]
 
 
 def calibrate_command(
-    directory: options.LabelledArchive = None,
-    run: Annotated[Path | None, options.value("FILE", "A run of any system, instead of an archive.")] = None,
-    qrels: options.QrelsFile = None,
+    directory: options.Directory,
     ranker: options.RankerName = None,
     settings: options.Assignments = None,
     fields: options.Fields = None,
@@ -53,17 +54,15 @@ def calibrate_command(
     split: Annotated[
         str | None, options.value("SPLIT", "The split with the queries.", "dev, else the first with enough")
     ] = None,
-    precision: Annotated[
-        float | None, options.share("Set the threshold above which this share of first hits is right.")
-    ] = None,
-    guarantee: Annotated[float | None, options.share(GUARANTEE_HELP)] = None,
+    precision: Precision = None,
+    guarantee: GuaranteedPrecision = None,
     off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
     prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; with --off-topic 0.5")] = None,
     titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
     max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
     seed: options.Seed = 0,
-    verbose: Annotated[bool, Option("--verbose", "-v", help="Print all measurements with their intervals.")] = False,
+    verbose: Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Turn a ranker's scores into probabilities, and measure how reliable they are.
@@ -75,29 +74,13 @@ def calibrate_command(
     most one in ten first hits is wrong; curves are then fitted on half of the labels, and it is tested on the others.
     The calibration is valid for this ranker and these settings, until a tenth of the archive has changed.
 
-    With --run, the scores of another system's run are calibrated by the judgements in --qrels, and nothing is saved.
-
     Examples:
 
     ```
     askalike calibrate DIR
     askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
-    askalike calibrate --run run.trec --qrels qrels.txt --guarantee 0.9
     ```
     """
-    if run and qrels and not directory:
-        if off_topic or titles or settings or fields or ranker or split:
-            raise SettingsError(
-                "calibrate --run: expected only --qrels, --precision, --guarantee, --prevalence, --seed"
-            )
-        report = calibrate_run(
-            str(run), read_run(run), read_qrels(qrels), precision=precision, guarantee=guarantee,
-            prevalence=1.0 if prevalence is None else prevalence, seed=seed,
-        )  # fmt: skip
-        _print_run_report(run, report, verbose, json)
-        return
-    if not directory or run or qrels:
-        raise SettingsError("calibrate: expected an archive's directory, or --run FILE together with --qrels FILE")
     with Archive.open(directory, engine) as archive, progress_bar("calibrating") as progress:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = options.build_ranker(archive, ranker, settings, fields)
@@ -116,6 +99,47 @@ def calibrate_command(
     if remark:
         print_remark(f"askalike: {remark}")
     _print_calibrations(calibrated, directory, off_topic, seed, verbose)
+
+
+def calibrate_run_command(
+    run: Annotated[Path, Argument(metavar="RUN", help="A run of any system.")],
+    qrels: Annotated[Path, options.qrels()],
+    precision: Precision = None,
+    guarantee: GuaranteedPrecision = None,
+    prevalence: Annotated[float, options.share(PREVALENCE_HELP)] = 1.0,
+    seed: options.Seed = 0,
+    verbose: Verbose = False,
+    json: options.Json = False,
+) -> None:
+    """Turn the scores of another system's run into probabilities by judgements, and measure how reliable they are.
+
+    Nothing is saved. Thresholds are also given as scores of the run.
+
+    Examples:
+
+    ```
+    askalike calibrate-run run.trec --qrels qrels.txt
+    askalike calibrate-run run.trec --qrels qrels.txt --guarantee 0.9
+    ```
+    """
+    report = calibrate_run(
+        str(run), read_run(run), read_qrels(qrels), precision=precision, guarantee=guarantee, prevalence=prevalence,
+        seed=seed,
+    )  # fmt: skip
+    scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}
+    threshold = report.calibration.threshold
+    lowest = find_score(report, threshold.probability) if threshold else None
+    if json:
+        curve = report.calibration.first_hit_curve.model_dump(mode="json")
+        print(to_json({**report.as_dict(), "curve": curve, "scores": scores, "threshold_score": lowest}))
+        return
+    print(_format_verdict(report, None, threshold))
+    rows = [(f"{p:.2f}", "none" if score is None else f"{score:.6g}") for p, score in scores.items()]
+    print(f"\n{to_text(ResultTable('first hits', ('probability', 'from score'), rows)).rstrip()}")
+    if verbose:
+        print(f"\n{_format_report(report, run, seed)}")
+    if threshold and lowest is not None:
+        print(f"\nshow nothing below the score {lowest:.6g} ({threshold.criterion} {threshold.share:.0%})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,24 +215,6 @@ def _format_guarantee(guarantee: Guarantee) -> str:
     questions = format_count(coverage.n, "question")
     tested = f"{wrong.count} of {wrong.n} were, among {questions} that had no part in the probabilities"
     return f"{most}: {tested}; {coverage.value:.0%} of them get one"
-
-
-def _print_run_report(run: Path, report: CalibrationReport, verbose: bool, json: bool) -> None:
-    """Print the calibration of another system's run: its curve by scores, thresholds as scores, how reliable it is."""
-    scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}
-    threshold = report.calibration.threshold
-    lowest = find_score(report, threshold.probability) if threshold else None
-    if json:
-        curve = report.calibration.first_hit_curve.model_dump(mode="json")
-        print(to_json({**report.as_dict(), "curve": curve, "scores": scores, "threshold_score": lowest}))
-        return
-    print(_format_verdict(report, None, threshold))
-    rows = [(f"{p:.2f}", "none" if score is None else f"{score:.6g}") for p, score in scores.items()]
-    print(f"\n{to_text(ResultTable('first hits', ('probability', 'from score'), rows)).rstrip()}")
-    if verbose:
-        print(f"\n{_format_report(report, run, 0)}")
-    if threshold and lowest is not None:
-        print(f"\nshow nothing below the score {lowest:.6g} ({threshold.criterion} {threshold.share:.0%})")
 
 
 def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:

@@ -1,6 +1,5 @@
-"""askalike evaluate, compare, split, experiment: how well rankers find the relevant questions."""
+"""askalike evaluate, compare, split: how well rankers find the relevant questions."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,22 +11,20 @@ from typer import Argument, Option
 import askalike.cli.options as options
 from askalike.cli.command import Excludes, Needs, rules
 from askalike.cli.output import (
-    lines_without_terminal,
-    nested_progress_bars,
     open_console,
     plain_table,
     print_remark,
     progress_bar,
     to_json,
 )
-from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
-from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
-from askalike.experiments.comparing import compare_runs
-from askalike.experiments.measuring import (
+from askalike.labels.partitions import Partition, create_partition, create_splitter
+from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
+from askalike.measuring.comparing import compare_runs
+from askalike.measuring.rankers import (
     DEFAULT_MEASURES,
     as_evaluation,
     describe_choice,
@@ -36,15 +33,13 @@ from askalike.experiments.measuring import (
     evaluate_run,
     evaluation_split,
 )
-from askalike.experiments.run_sources import declared_value, load_judgements, parse_sources
-from askalike.labels.partitions import Partition, create_partition, create_splitter
-from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
+from askalike.measuring.run_sources import declared_value, load_judgements, parse_sources
 from askalike.rankers import Ranker
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.experiments.answer_measures import AnswerSupport
+    from askalike.measuring.answer_support import AnswerSupport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
@@ -95,7 +90,7 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.experiments.answer_measures import measure_support
+    from askalike.measuring.answer_support import measure_support
     from askalike.search.answering.grounded import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
@@ -112,11 +107,11 @@ def evaluate_command(
             if writer:
                 labels = load_split(archive, name, document_kind(archive, name))
                 queries = list(labels.queries.values())[:grounded]
-                measured.support = measure_support(LocalEngine(archive, built), queries, writer)
+                measured.support = measure_support(ArchiveRetriever(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
-        from askalike.experiments.pages import write_file
+        from askalike.measuring.pages import write_file
 
         write_file(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
@@ -198,8 +193,8 @@ def compare_command(
     askalike compare runs/two --format html -o comparison.html
     ```
     """
-    from askalike.experiments.comparing import format_comparison
-    from askalike.experiments.pages import write_file
+    from askalike.measuring.comparing import format_comparison
+    from askalike.measuring.pages import write_file
 
     sources = parse_sources(runs)
     names = (
@@ -276,53 +271,3 @@ def _print_partition(partition: Partition) -> None:
     console.print(f"{partition.description}{left_out}", soft_wrap=True)
     if partition.remark_on_training:
         console.print(partition.remark_on_training, soft_wrap=True)
-
-
-def experiment_command(
-    file: Annotated[Path, Argument(metavar="FILE", help="A TOML file with data, rankers and measures.")],
-    output: Annotated[Path | None, options.output("FOLDER", "The folder of results.", "runs/ and FILE's name")] = None,
-    changes: Annotated[list[str] | None, options.assignment("A key of FILE to change")] = None,
-    quick: Annotated[
-        bool, Option("--quick", help="Try it out in minutes: few queries, pairs, epochs and values, one seed.")
-    ] = False,
-    force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
-    jobs: options.Jobs = 1,
-    ray: options.Ray = None,
-    json: options.Json = False,
-) -> None:
-    """Run the experiment that a TOML file declares, into a folder that reproduces it.
-
-    An interrupted experiment resumes with the same command.
-
-    Examples:
-
-    ```
-    askalike experiment two.toml
-    askalike experiment two.toml --set k=10 -o runs/shallow
-    askalike experiment two.toml --quick
-    ```
-    """
-    from askalike.experiments.declaration import read_experiment
-    from askalike.experiments.outcome import describe_findings, summary_table
-    from askalike.experiments.run import run_experiment
-
-    experiment = read_experiment(file, parse_assignments(changes or []))
-    folder = output or Path("runs") / (file.stem + "-quick" * quick)
-    options.announce_compilation()
-    log = lines_without_terminal()
-    with use_workers(jobs, ray), nested_progress_bars() as watch:
-        outcome = run_experiment(
-            experiment, folder, quick=quick, resume=True, force=force, open_bar=watch, log=log,
-            command=_experiment_command_line(file, output, changes or [], quick=quick),
-        )  # fmt: skip
-    if json:
-        print(to_json(outcome.as_dict()))
-    else:
-        print(f"{to_text(summary_table(outcome))}{describe_findings(outcome.findings)}")
-        print(f"{folder}: report.html, report.json, runs/")
-
-
-def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[str], *, quick: bool) -> str:
-    given = [part for change in changes for part in ("--set", change)] + (["-o", str(output)] if output else [])
-    given += ["--quick"] if quick else []
-    return shlex.join(["askalike", "experiment", str(file), *given])

@@ -19,12 +19,12 @@ from askalike.core.errors import SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
-from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.models import distil, list_models, remove_model
+from askalike.measuring.rankers import LEADING_MEASURE
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.encoder_trials import MAX_QUERIES, EncoderTrial, try_encoders
+from askalike.tuning.models import distil, list_models, remove_model
 from askalike.tuning.promotion import promote
 
 encoder_command = Typer(

@@ -9,16 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from askalike.core.iteration import ProgressTracker
+from askalike.core.iteration import LogCallback, OpenBar, Progress, ProgressTracker
 from askalike.core.output import escape_controls, raw_stream
-from askalike.core.types import LogCallback, Progress
 from askalike.evaluation.intervals import BinomialProportion
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-    from askalike.experiments.run import OpenBar
 
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
@@ -74,7 +71,7 @@ def progress_bar(description: str) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def nested_progress_bars() -> "Iterator[OpenBar]":
+def nested_progress_bars() -> Iterator[OpenBar]:
     """Yield a function that opens a bar with a description; bars may be nested."""
     with _display(*_counting_columns()) as display:
 

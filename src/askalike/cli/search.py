@@ -1,9 +1,10 @@
-"""askalike index, search, answer: similar questions and answers for a question."""
+"""askalike index, search, rank, answer: similar questions and answers, for one question or for many."""
 
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from rich.text import Text
@@ -17,17 +18,20 @@ from askalike.cli.output import NO_RESULT_MESSAGE, open_console, print_remark, p
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
+from askalike.core.hits import Explanation, SearchHit
 from askalike.core.parallel import use_workers
-from askalike.core.types import Explanation, Question, SearchHit
+from askalike.core.records import Question
 from askalike.core.values import format_count, parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
 from askalike.store import Archive
+from askalike.store.records import require_tags
 from askalike.text.passages import extract_snippet, find_formulas
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
 MAX_SHOWN_CHARACTERS = 40
+SPLIT_PREFIX = "split:"
 
 
 @rules(Excludes("memory", "engine"))
@@ -109,7 +113,7 @@ def search_command(
     ```
     """
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         matches = opened.search(
             text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
@@ -129,6 +133,49 @@ def search_command(
         _print_lines(match_lines(matches, explain, precedents, verbose))
     else:
         print(NO_RESULT_MESSAGE)
+
+
+def rank_command(
+    directory: options.Directory,
+    queries: Annotated[str, options.value("FILE", "A file of JSON lines, or split:NAME for a split of the archive.")],
+    output: Annotated[Path, options.output("FILE", "The run to write, in TREC's format.")],
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    engine: options.Engine = None,
+    k: options.Depth = 100,
+    candidates: Annotated[
+        Path | None, options.value("FILE", "JSON lines with the documents to rank for each query.")
+    ] = None,
+    tag: options.Tags = None,
+    before: options.Before = None,
+    after: options.After = None,
+    without: options.Without = None,
+) -> None:
+    """Rank the archive's questions for many queries, as a TREC run.
+
+    Examples:
+
+    ```
+    askalike rank DIR --queries split:test -o run.trec
+    askalike rank DIR --queries queries.jsonl -o bm25.trec --ranker bm25 -k 1000
+    ```
+    """
+    from askalike.evaluation.trec import write_run
+    from askalike.labels.splits import identify_queries, load_split
+    from askalike.readers import read_candidates, read_queries
+
+    filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+        is_split = queries.startswith(SPLIT_PREFIX)
+        split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
+        questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
+        pools = read_candidates(candidates) if candidates else split.candidates if split else None
+        searcher = rankers.open_current(options.build_ranker(archive, ranker, settings, fields), archive.view(), report)
+        require_tags(archive, tag or ())
+        run = rankers.rank(searcher, questions, k, candidates=pools, filter=filter or None)
+    write_run(run, output, searcher.name)
+    print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
 
 
 @rules(
@@ -178,7 +225,7 @@ def answer_command(
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         if mode == "grounded":
             stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)

@@ -13,11 +13,11 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli.output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
-from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
+from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
+from askalike.tuning.candidate_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult, tune_archive
 from askalike.tuning.state import parse_duration
-from askalike.tuning.successive_candidates import CandidateResult, Event
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import format_difference
 
@@ -96,8 +96,9 @@ def _format_header(task: TuningTask, directory: Path, measure: str) -> str:
 
 
 def _format_trial(event: CandidateResult) -> str:
-    means = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
-    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(event.trial.settings))
+    best = event.best
+    means = f"{100 * event.mean:.1f}", f"{100 * best.reported_mean:.1f} %"
+    columns = (best.candidate.name, *means, format_duration(event.seconds), format_settings(best.trial.settings))
     return TRIAL_FORMAT.format(*columns).rstrip()
 
 
@@ -131,8 +132,8 @@ def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
     """Return everything about an outcome, for JSON."""
     tried = [
         {
-            "name": t.candidate.name, "ranker": t.trial.ranker, "settings": dict(t.trial.settings), "mean": t.mean,
-            "reported_mean": t.reported_mean, "n": t.n,
+            "name": t.candidate.name, "ranker": t.best.trial.ranker, "settings": dict(t.best.trial.settings),
+            "mean": t.mean, "reported_mean": t.best.reported_mean, "n": len(t.best.values),
             "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
         }
         for t in outcome.candidate_results

@@ -5,12 +5,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from askalike.core.arrays import Ints
 from askalike.core.errors import SettingsError
 from askalike.core.lazy import lazy_property
-from askalike.core.types import MARKS, Mark, State
+from askalike.core.records import MARKS, Mark, State
 from askalike.core.values import parse_limit, parse_tag
 
 LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
@@ -85,11 +83,11 @@ class AllowedDocs:
     find_docids: returns their docids, int64 (n), ascending. filter: the condition on them; None if only docids count.
     """
 
-    def __init__(self, find_docids: Callable[[], NDArray[np.int64]], filter: Filter | None = None) -> None:
+    def __init__(self, find_docids: Callable[[], Ints], filter: Filter | None = None) -> None:
         self._find_docids, self.filter = find_docids, filter
 
     @lazy_property
-    def docids(self) -> NDArray[np.int64]:
+    def docids(self) -> Ints:
         """Their docids, int64 (n), ascending."""
         return self._find_docids()
 

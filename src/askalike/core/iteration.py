@@ -1,13 +1,19 @@
-"""Iterables: in chunks, with progress reports, and a check against single values."""
+"""Iterables in chunks, reports of progress, and a check against single values."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Protocol, TypeVar
 
 from askalike.core.errors import InputError
-from askalike.core.types import Progress
 
 T = TypeVar("T")
+LogCallback = Callable[[str], None]
+"""Called with a line of progress text."""
+Progress = Callable[[int, int], None]
+"""Called during work, with the number of rows done and the total."""
+OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
+"""Opens a progress bar with a description; bars may be nested."""
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:

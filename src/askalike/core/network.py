@@ -7,11 +7,13 @@ import socket
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from io import BytesIO
 from socket import SHUT_RDWR
-from typing import Any, cast
+from typing import Any, Self, cast
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
@@ -29,20 +31,25 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
     ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException. An
     HTTPError has the beginning of its body with it, as far as that came in time.
     """
-    deadline, content = time.monotonic() + timeout_s, bytearray()
-    try:
-        with _OPENER.open(request, timeout=timeout_s) as response:
-            while chunk := response.read1(CHUNK_BYTES):
-                content += chunk
-                if len(content) > max_bytes:
-                    raise ValueError(f"its answer is over {max_bytes >> 20} MB")
-    except HTTPError as error:
-        raise HTTPError(error.url, error.code, error.msg, error.headers, BytesIO(_read_beginning(error))) from None
-    except (OSError, HTTPException):
-        if time.monotonic() < deadline:
-            raise
-    finally:
-        _TIMERS.cancel()
+    content, deadline = bytearray(), time.monotonic() + timeout_s
+    opener = urllib.request.OpenerDirector()
+    with _Connections(timeout_s) as connections:
+        for handler in (
+            urllib.request.ProxyHandler(), urllib.request.HTTPDefaultErrorHandler(), _SameOrigin(),
+            urllib.request.HTTPErrorProcessor(), connections,
+        ):  # fmt: skip
+            opener.add_handler(handler)
+        try:
+            with opener.open(request, timeout=timeout_s) as response:
+                while chunk := response.read1(CHUNK_BYTES):
+                    content += chunk
+                    if len(content) > max_bytes:
+                        raise ValueError(f"its answer is over {max_bytes >> 20} MB")
+        except HTTPError as error:
+            raise HTTPError(error.url, error.code, error.msg, error.headers, BytesIO(_read_beginning(error))) from None
+        except (OSError, HTTPException):
+            if time.monotonic() < deadline:
+                raise
     if time.monotonic() >= deadline:  # the connection was closed because of it
         raise TimeoutError(f"timed out: no complete answer within {timeout_s:g} s")
     return bytes(content)
@@ -67,66 +74,45 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-class _Timers(threading.local):
-    """The timers of the connections that this thread has opened for a response."""
+class _Connections(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens the connections of one response, and closes them once its time is over, also while its header arrives."""
 
-    def __init__(self) -> None:
-        self._running: list[threading.Timer] = []
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__()
+        self._sockets: list[socket.socket] = []
+        self._is_over = False
+        self._timer = threading.Timer(timeout_s, self._close)
+        self._timer.daemon = True
 
-    def start(self, timeout_s: float | None, connection: Any) -> None:
-        """Close a connection after a time."""
-
-        def close() -> None:
-            with suppress(OSError):  # it is closed already
-                connection.shutdown(SHUT_RDWR)
-
-        timer = threading.Timer(timeout_s or 0, close)
-        timer.daemon = True
-        timer.start()
-        self._running.append(timer)
-
-    def cancel(self) -> None:
-        """End all timers: the response is complete."""
-        for timer in self._running:
-            timer.cancel()
-        self._running.clear()
-
-
-_TIMERS = _Timers()
-
-
-class _TimedHTTP(HTTPConnection):
-    """A connection that is closed once its time is over, also while a response's header is arriving."""
-
-    def connect(self) -> None:
-        super().connect()
-        _TIMERS.start(self.timeout, self.sock)
-
-
-class _TimedHTTPS(HTTPSConnection):
-    """The same with TLS."""
-
-    def connect(self) -> None:
-        super().connect()
-        _TIMERS.start(self.timeout, self.sock)
-
-
-class _HTTPHandler(urllib.request.HTTPHandler):
     def http_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(_TimedHTTP, req)
+        return self.do_open(partial(self._make, HTTPConnection), req)
 
-
-class _HTTPSHandler(urllib.request.HTTPSHandler):
     def https_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(_TimedHTTPS, req)
+        return self.do_open(partial(self._make, HTTPSConnection), req)
 
+    def _make(self, kind: type[HTTPConnection], host: str, **options: Any) -> HTTPConnection:
+        connection = kind(host, **options)
+        connection.connect = partial(self._connect, connection, connection.connect)  # type: ignore[method-assign]
+        return connection
 
-_OPENER = urllib.request.OpenerDirector()
-for _handler in (
-    urllib.request.ProxyHandler(), urllib.request.HTTPDefaultErrorHandler(), _SameOrigin(),
-    urllib.request.HTTPErrorProcessor(), _HTTPHandler(), _HTTPSHandler(),
-):  # fmt: skip
-    _OPENER.add_handler(_handler)
+    def _connect(self, connection: HTTPConnection, connect: Callable[[], None]) -> None:
+        connect()
+        self._sockets.append(connection.sock)  # which the connection forgets when the response has begun
+        if self._is_over:
+            self._close()
+
+    def _close(self) -> None:
+        self._is_over = True
+        for own in self._sockets:
+            with suppress(OSError):  # it is closed already
+                own.shutdown(SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -8,19 +8,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing import parent_process
-from multiprocessing.connection import wait
-from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from askalike.core.children import spawn_context
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.core.types import LogCallback
 
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
@@ -30,30 +26,20 @@ PIECES_PER_WORKER = 2
 """Maximum number of pieces per worker that are queued or running, since each is held in memory."""
 CONNECTION_S = 5
 """Maximum time in which a Ray cluster must accept a connection, in seconds."""
-START_SHARE, STOP_SHARE = 0.2, 0.1
-"""Shares of the memory: with less than the first available no other process starts, with less than the second one of
-several is stopped. What a piece needs is not known before it has run.
-"""
-POLL_S = 0.5
-MEMORY_FILE, GROUP_FOLDER = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+BYTES_PER_PROCESS = 4 << 30
+"""Memory of the machine for each process of long pieces, of which no more run at once, whatever the number of jobs."""
 Submit = Callable[[Any], Callable[[], Any]]
 """Sends a piece to a worker, and returns a function that waits for its result."""
-StartWorkers = Callable[[Callable[[Any], Any]], AbstractContextManager[tuple[int, Submit]]]
-"""Starts workers for a function. Returns their number, and what sends them pieces."""
+StartWorkers = Callable[[Callable[[Any], Any], bool], AbstractContextManager[tuple[int, Submit]]]
+"""Starts workers for a function, and for long pieces or not. Returns their number, and what sends them pieces."""
 
 
 class WorkerError(AskalikeError):
     """A worker was lost, with its piece of the work."""
 
 
-class Workers(NamedTuple):
-    """The ways to start workers; with start_apart, each piece has a process of its own, and a function logs."""
-
-    start: StartWorkers
-    start_apart: Callable[[LogCallback], StartWorkers]
-
-
-_workers: ContextVar[Workers | None] = ContextVar("workers", default=None)
+_workers: ContextVar[StartWorkers | None] = ContextVar("workers", default=None)
+"""A context, and no argument: between a command and what has pieces are rankers and encoders of any package."""
 _function: Callable[[Any], Any]
 """In a process of a pool: the function of its pieces."""
 
@@ -68,9 +54,9 @@ def use_workers(jobs: int = 1, ray: str | None = None) -> Iterator[None]:
     """
     if ray and jobs > 1:
         raise SettingsError("--jobs and --ray exclude each other; give one of them")
-    processes = Workers(partial(_start_processes, jobs), partial(partial, _start_own_processes, jobs))
-    with _connect(ray) if ray else nullcontext(processes if jobs > 1 else None) as workers:
-        token = _workers.set(workers)
+    processes = partial(_start_processes, jobs) if jobs > 1 else None
+    with _connect(ray) if ray else nullcontext(processes) as start:
+        token = _workers.set(start)
         try:
             yield
         finally:
@@ -83,22 +69,22 @@ def has_workers() -> bool:
 
 
 def map_pieces(
-    function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], *, apart: LogCallback | None = None
+    function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT], *, long: bool = False
 ) -> Iterator[ResultT]:
     """Yield the function's result for each piece, in order.
 
-    With workers, function, pieces and results are pickled. apart: each piece is long, and gets a process of its own, of
-    which fewer run where the memory does not suffice; this is logged. Ray's processes know nothing of that. Raises
+    With workers, function, pieces and results are pickled. long: each piece takes long and much memory; each gets a new
+    process of this machine, and there are at most as many at once as its memory has BYTES_PER_PROCESS. Raises
     WorkerError if a worker is lost; Ray first retries its piece on others.
     """
-    if (workers := _workers.get()) is None:
+    if (start := _workers.get()) is None:
         return map(function, pieces)
-    return _map_on_workers(workers.start_apart(apart) if apart else workers.start, function, pieces)
+    return _map_on_workers(start(function, long), pieces)
 
 
-def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
+def _map_on_workers(started: AbstractContextManager[tuple[int, Submit]], pieces: Iterable[Any]) -> Iterator[Any]:
     waiting: deque[Callable[[], Any]] = deque()
-    with start(function) as (workers, submit):
+    with started as (workers, submit):
         for piece in pieces:
             waiting.append(submit(piece))
             if len(waiting) >= PIECES_PER_WORKER * workers:
@@ -108,24 +94,23 @@ def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces:
 
 
 @contextmanager
-def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
+def _start_processes(jobs: int, function: Callable[[Any], Any], long: bool) -> Iterator[tuple[int, Submit]]:
     """Start a pool of processes. They are spawned, since a fork copies the locks of threads that it does not have."""
-    pool = ProcessPoolExecutor(jobs, spawn_context(), _begin_process, (function,))
+    if long:
+        jobs = min(jobs, max(1, _memory_bytes() // BYTES_PER_PROCESS))
+    n_pieces = 1 if long else None
+    pool = ProcessPoolExecutor(jobs, spawn_context(), _begin_process, (function,), max_tasks_per_child=n_pieces)
     try:
         yield jobs, lambda piece: pool.submit(_apply, piece).result
     except BrokenProcessPool:
-        raise _lost_process_error() from None
+        problem = "a worker process died (killed, or out of memory)"
+        raise WorkerError(f"{problem}; run the command again, with fewer --jobs") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def _start_own_processes(jobs: int, log: LogCallback, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
-    processes = OwnProcesses(function, jobs, log)
-    try:
-        yield jobs, processes.submit
-    finally:
-        processes.stop()
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _begin_process(function: Callable[[Any], Any]) -> None:
@@ -136,11 +121,6 @@ def _begin_process(function: Callable[[Any], Any]) -> None:
 
 def _apply(piece: Any) -> Any:
     return _function(piece)
-
-
-def _lost_process_error() -> WorkerError:
-    """Return the error of a process that died."""
-    return WorkerError("a worker process died (killed, or out of memory); run the command again, with fewer --jobs")
 
 
 def _end_with_parent() -> None:
@@ -156,7 +136,7 @@ def _exit_with_parent() -> None:
 
 
 @contextmanager
-def _connect(address: str) -> Iterator[Workers]:
+def _connect(address: str) -> Iterator[StartWorkers]:
     try:
         import ray
     except ImportError:
@@ -170,14 +150,13 @@ def _connect(address: str) -> Iterator[Workers]:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"--ray {address}: no Ray cluster there ({reason}); expected HOST:PORT") from None
     try:
-        start = partial(_start_on_ray, ray)
-        yield Workers(start, lambda log: start)
+        yield partial(_start_on_ray, ray)
     finally:
         ray.shutdown()
 
 
 @contextmanager
-def _start_on_ray(ray: Any, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
+def _start_on_ray(ray: Any, function: Callable[[Any], Any], long: bool) -> Iterator[tuple[int, Submit]]:
     work, shared = ray.remote(max_retries=MAX_RETRIES)(_call), ray.put(function)
     try:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -190,100 +169,3 @@ def _start_on_ray(ray: Any, function: Callable[[Any], Any]) -> Iterator[tuple[in
 
 def _call(function: Callable[[Any], Any], piece: Any) -> Any:
     return function(piece)
-
-
-@dataclass(eq=False, slots=True)
-class Task:
-    """A piece of work. process, answers: of the process that works on it. outcome: result and error of the piece."""
-
-    piece: Any
-    process: Any = None
-    answers: Any = None
-    outcome: tuple[Any, BaseException | None] | None = None
-
-
-class OwnProcesses:
-    """Calls a function for each piece in a process of its own, at most `jobs` at once.
-
-    If the memory is short, it stops the process that began last, and starts its piece again when another has ended.
-    """
-
-    def __init__(self, function: Callable[[Any], Any], jobs: int, log: LogCallback) -> None:
-        self._function, self._jobs, self._log = function, jobs, log
-        self._waiting: deque[Task] = deque()
-        self._running: list[Task] = []
-
-    def submit(self, piece: Any) -> Callable[[], Any]:
-        """Return a function that waits for the piece's result. It raises the piece's error, or WorkerError."""
-        self._waiting.append(task := Task(piece))
-        self._heed_memory()
-        return partial(self._wait_for, task)
-
-    def stop(self) -> None:
-        """Kill the processes that still run."""
-        for task in self._running:
-            task.process.kill()
-
-    def _wait_for(self, task: Task) -> Any:
-        while task.outcome is None:
-            self._heed_memory()
-            ready = wait([task.answers for task in self._running], POLL_S)
-            for ended in [task for task in self._running if task.answers in ready]:
-                self._end(ended)
-        result, error = task.outcome
-        if error is not None:
-            raise error
-        return result
-
-    def _heed_memory(self) -> None:
-        """Start the processes that there is memory for, or stop one."""
-        available = available_memory_share()
-        if available < STOP_SHARE and len(self._running) > 1:
-            last = self._running.pop()
-            last.process.kill()
-            last.process.join()
-            self._waiting.appendleft(last)
-            self._jobs = len(self._running)
-            left = f"{available:.0%} of the memory is available"
-            self._log(f"{left}: one process was stopped and begins again later; from now on {self._jobs} at once")
-        while self._waiting and len(self._running) < self._jobs and (not self._running or available > START_SHARE):
-            self._start(self._waiting.popleft())
-
-    def _start(self, task: Task) -> None:
-        """Start a process. It is spawned, since a fork copies the locks of threads that it does not have."""
-        spawn = spawn_context()
-        task.answers, own_end = spawn.Pipe(duplex=False)
-        task.process = spawn.Process(target=_answer, args=(self._function, task.piece, own_end))
-        task.process.start()
-        own_end.close()
-        self._running.append(task)
-
-    def _end(self, task: Task) -> None:
-        try:
-            task.outcome = task.answers.recv()
-        except EOFError:
-            task.outcome = None, _lost_process_error()
-        task.process.join()
-        self._running.remove(task)
-
-
-def available_memory_share() -> float:
-    """Return the share of the machine's memory, or of its container's, that is available; 1 if nobody says so."""
-    shares = [1.0]
-    with suppress(OSError, LookupError, ValueError):
-        lines = (line.split() for line in MEMORY_FILE.read_text(encoding="ascii").splitlines())
-        sizes = {name: int(size) for name, size, *_ in lines}
-        shares.append(sizes["MemAvailable:"] / sizes["MemTotal:"])
-    with suppress(OSError, LookupError, ValueError):  # `max`, no limit, is no number either
-        limit, used = (int((GROUP_FOLDER / f"memory.{name}").read_text()) for name in ("max", "current"))
-        statistics = dict(line.split() for line in (GROUP_FOLDER / "memory.stat").read_text().splitlines())
-        shares.append(1 - (used - int(statistics["inactive_file"])) / limit)
-    return min(shares)
-
-
-def _answer(function: Callable[[Any], Any], piece: Any, answers: Any) -> None:
-    _end_with_parent()
-    try:
-        answers.send((function(piece), None))
-    except Exception as error:
-        answers.send((None, error))

@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Floats32
 from askalike.core.files import folder_errors, identify, make_folders
 
 KEY_BYTES = 16
@@ -21,7 +22,6 @@ MAX_ENCODERS = 4
 MIN_CAPACITY = 1 << 20
 ROWS_PER_DOCUMENT = 8
 """Capacity of a shared cache in rows per document: its phrasings, with different fields and in several versions."""
-Array = NDArray[np.float32]
 
 
 class VectorCache:
@@ -64,7 +64,7 @@ class VectorCache:
         """Return None for other processes: they return the vectors they encode, and this process appends them."""
         return type(None), ()
 
-    def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
+    def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Floats32]) -> Floats32:
         """Return the vectors of texts, (texts, dim); `encode` computes missing ones. Raises ArchiveError."""
         keys = list(map(_compute_key, texts))
         vectors = self._read(keys)
@@ -75,7 +75,7 @@ class VectorCache:
             vectors |= zip(new, encoded, strict=True)
         return np.stack([vectors[key] for key in keys]) if keys else encode(())
 
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Array]:
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Floats32]:
         """Return the vectors of the keys that are in the cache."""
         found = self._below._read(keys) if self._below else {}
         if self._rows is None:
@@ -85,7 +85,7 @@ class VectorCache:
             found |= zip(places, np.array(self._rows["vector"][list(places.values())]), strict=True)
         return found
 
-    def _append(self, keys: Sequence[bytes], vectors: Array) -> None:
+    def _append(self, keys: Sequence[bytes], vectors: Floats32) -> None:
         dim = vectors.shape[1]
         path = self.folder / f"{self._file_prefix}-{dim}.vectors"
         with folder_errors(self.folder, "computed vectors are cached there: free some space or change its permissions"):

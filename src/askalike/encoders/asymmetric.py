@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import encoders
+from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import folder_errors
-from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders import (
     MODEL_FILE,
     Encoder,
@@ -39,8 +39,6 @@ from askalike.text.words import WORD
 
 WORDS_FILE = "words.txt"
 MAX_REMEMBERED = 1 << 16
-
-Array = NDArray[np.float32]
 
 
 class TeacherReference(Settings):
@@ -66,12 +64,12 @@ class UnknownWords:
     read: returns the vectors of words, each encoded as a text; None if there is no encoder for them.
     """
 
-    def __init__(self, known: Collection[str], read: Callable[[Sequence[str]], Array | None]) -> None:
+    def __init__(self, known: Collection[str], read: Callable[[Sequence[str]], Floats32 | None]) -> None:
         self._known, self._read = known, read
-        self._vectors: dict[str, Array] = {}
+        self._vectors: dict[str, Floats32] = {}
 
     @classmethod
-    def open(cls, folder: Path, read: Callable[[Sequence[str]], Array | None]) -> Self:
+    def open(cls, folder: Path, read: Callable[[Sequence[str]], Floats32 | None]) -> Self:
         """Read the known words from a model's folder. Raises ArchiveError."""
         path = folder / WORDS_FILE
         with folder_errors(path, "distil the model again"):
@@ -82,7 +80,7 @@ class UnknownWords:
         """Write the known words, one per line."""
         (folder / WORDS_FILE).write_text("\n".join(sorted(known)), encoding="utf-8")
 
-    def add_to(self, vectors: Array, texts: Sequence[str]) -> None:
+    def add_to(self, vectors: Floats32, texts: Sequence[str]) -> None:
         """Add to each text's vector, (texts, dim), those of its unknown words, except an unfinished word at its end."""
         found = [[word for word in _finished_words(text) if word not in self._known] for text in texts]
         by_word = self._look_up({word: None for words in found for word in words})
@@ -90,7 +88,7 @@ class UnknownWords:
             for word in words:
                 vector += by_word.get(word, np.float32(0))
 
-    def _look_up(self, words: Collection[str]) -> dict[str, Array]:
+    def _look_up(self, words: Collection[str]) -> dict[str, Floats32]:
         vectors = {word: vector for word in words if (vector := self._vectors.get(word)) is not None}
         new = [word for word in words if word not in vectors]
         if new and (read := self._read(new)) is not None:
@@ -190,7 +188,7 @@ class AsymmetricEncoder(Encoder):
     def _unknown_words(self) -> UnknownWords | None:
         return UnknownWords.open(self._folder, self._read_words) if self._teacher.unknown_share else None
 
-    def _read_words(self, words: Sequence[str]) -> NDArray[np.float32] | None:
+    def _read_words(self, words: Sequence[str]) -> Floats32 | None:
         """Return the teacher's weighted vectors of words; None without a teacher, as searches do not require it."""
         if self._reader is None:
             return None

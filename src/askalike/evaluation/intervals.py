@@ -6,32 +6,28 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.types import Floats
-
-Groups = NDArray[Any]
-"""The group of each query, (queries,): any values, equal within a group and different between groups."""
+from askalike.core.arrays import Array, Floats, Ints
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers in memory at a time."""
 
 
-def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
+def bootstrap_means(values: Floats, draws: int, seed: int, groups: Array | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). groups: the number of queries drawn from each is its size; None: all are one group.
+    values: (queries, columns). groups: (queries,), the group of each, of which as many are drawn as it has.
     """
     rng, n = np.random.default_rng(seed), len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
-    def draw(rows: int) -> NDArray[np.int64]:
+    def draw(rows: int) -> Ints:
         return np.hstack([stratum[rng.integers(len(stratum), size=(rows, len(stratum)))] for stratum in strata])
 
     return np.concatenate([_count_draws(draw(rows)) @ values / n for rows in _chunk_sizes(draws, n)])
 
 
-def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | None:
+def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Array | None:
     """Return the groups of some queries, (queries,). groups: query id → group; None if it is empty."""
     return np.array([groups[query] for query in queries]) if groups else None
 
@@ -66,7 +62,7 @@ def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
     return (1 + reached) / (1 + draws)
 
 
-def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+def _count_draws(drawn: Ints) -> Ints:
     """Return how often each of the numbers 0 … n − 1 occurs in each row: (rows, n) → (rows, n)."""
     rows, n = drawn.shape
     return np.bincount((drawn + np.arange(rows)[:, None] * n).ravel(), minlength=rows * n).reshape(rows, n)

@@ -15,8 +15,8 @@ import ir_measures
 import numpy as np
 from ir_measures import util
 from ir_measures.providers import FallbackProvider, base
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Bools, Floats, Ints
 from askalike.core.errors import SettingsError
 
 MAX_GRADE = 4
@@ -84,9 +84,6 @@ TREC_EVAL_NAMES = {
 SEMEVAL_DEPTH = 10
 RANKS = np.arange(1, SEMEVAL_DEPTH + 1)
 
-HitMatrix = NDArray[np.bool_]
-RelevantCounts = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 _SPELLINGS = {name.lower(): name for name in MEASURES} | {alias.lower(): name for alias, name in ALIASES.items()}
 _SPELLINGS["recip_rank"] = "RR"
@@ -134,18 +131,18 @@ def parse_measure(name: str) -> ir_measures.Measure:
     return measure
 
 
-def average_precision(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+def average_precision(hits: Bools, relevant: Ints) -> Floats:
     """Return the mean of the precisions at the retrieved relevant hits; 0 without any."""
     precisions = hits * (hits.cumsum(axis=1) / RANKS)
     return np.asarray(precisions.sum(axis=1) / np.maximum(hits.sum(axis=1), 1))
 
 
-def reciprocal_rank(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+def reciprocal_rank(hits: Bools, relevant: Ints) -> Floats:
     """Return 100 / the rank of the first relevant hit; 0 without one."""
     return np.asarray(100 * (hits / RANKS).max(axis=1))
 
 
-def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
+def average_recall(hits: Bools, relevant: Ints) -> Floats:
     """Return each query's part of AvgRec, the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
 
     Both sums are over queries, so AvgRec is a mean of ratios of sums and not a mean over queries. A query's value

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from askalike.core.arrays import Array, Floats
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Floats
 from askalike.core.values import format_count
-from askalike.evaluation.intervals import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
+from askalike.evaluation.intervals import bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
 
@@ -180,7 +180,7 @@ def compare(
     return Comparison(measure, len(queries), systems, pairs, (*_notes(rule, several, apart), *ties))
 
 
-def estimate_difference(first: Floats, second: Floats, groups: Groups | None = None) -> MeanEstimate:
+def estimate_difference(first: Floats, second: Floats, groups: Array | None = None) -> MeanEstimate:
     """Estimate a difference of means by Welch's t; its variance has parts from queries and from each system's seeds.
 
     first, second: (seeds, queries), values of the same queries. The numbers of seeds may differ; a system with one row
@@ -195,7 +195,7 @@ def estimate_difference(first: Floats, second: Floats, groups: Groups | None = N
     return _estimate_mean(float(per_query.mean()), parts)
 
 
-def interval_over_seeds(values: Floats, groups: Groups | None = None) -> tuple[float, float]:
+def interval_over_seeds(values: Floats, groups: Array | None = None) -> tuple[float, float]:
     """Return the 95 % interval of a system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
     parts = (_within_groups(values.mean(axis=0), groups), values.mean(axis=1))
     estimate = _estimate_mean(float(values.mean()), parts)
@@ -220,7 +220,7 @@ def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) 
 
 
 def _compare_pairs(
-    values: SystemValues, queries: Sequence[str], weights: Floats, groups: Groups | None, max_differing: int
+    values: SystemValues, queries: Sequence[str], weights: Floats, groups: Array | None, max_differing: int
 ) -> tuple[SystemPair, ...]:
     names = list(combinations(values, 2))
     means = {name: per_seed.mean(axis=0) for name, per_seed in values.items()}
@@ -241,7 +241,7 @@ def _compare_pairs(
 
 
 def _estimate_differences(
-    pairs: Sequence[tuple[Floats, Floats]], differences: Floats, groups: Groups | None
+    pairs: Sequence[tuple[Floats, Floats]], differences: Floats, groups: Array | None
 ) -> list[MeanEstimate]:
     """Return the interval and p-value of each pair. differences: (queries, pairs)."""
     drawn = bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED, groups)
@@ -263,7 +263,7 @@ def correct_holm(p: Floats) -> Floats:
 
 
 def _summarise_systems(
-    values: SystemValues, pairs: Sequence[SystemPair], groups: Groups | None
+    values: SystemValues, pairs: Sequence[SystemPair], groups: Array | None
 ) -> tuple[ComparedSystem, ...]:
     letters = {name: _letter(i) for i, name in enumerate(values)}
     significant = [p for p in pairs if p.p_holm < ALPHA]
@@ -279,7 +279,7 @@ def _summarise_systems(
     return tuple(systems)
 
 
-def _interval_over_queries(values: Floats, groups: Groups | None) -> tuple[float, float]:
+def _interval_over_queries(values: Floats, groups: Array | None) -> tuple[float, float]:
     """Return the 95 % interval of a mean, as in an evaluation. values: (1, queries)."""
     drawn = bootstrap_means(values.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, groups)
     return percentile_interval(drawn[:, 0])
@@ -317,7 +317,7 @@ def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimat
     return MeanEstimate(mean - margin, mean + margin, 2 * float(t.sf(abs(mean) / variance**0.5, freedom)))
 
 
-def _within_groups(values: Floats, groups: Groups | None) -> Floats:
+def _within_groups(values: Floats, groups: Array | None) -> Floats:
     """Return the values, (queries,), without the differences between the means of their groups."""
     if groups is None:
         return values

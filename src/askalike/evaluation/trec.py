@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import to_json
 
+from askalike.core.arrays import Floats
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
+from askalike.core.hits import Columns, Run
 from askalike.core.iteration import chunks
 from askalike.core.packed import BZIP2_MAGIC, open_unpacked
-from askalike.core.types import Columns, Qrels, Run
+from askalike.core.relevance import Qrels
 from askalike.core.values import format_count
 
 MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
@@ -148,7 +149,7 @@ def _check_words(queries: Sequence[str], columns: Sequence[Columns]) -> None:
                 raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
 
 
-def _format_numbers(numbers: NDArray[np.float64]) -> list[str]:
+def _format_numbers(numbers: Floats) -> list[str]:
     """Return the `repr` of each number. JSON is written six times as fast, with the same digits in a plain number."""
     sizes = np.abs(numbers)
     is_plain = len(sizes) and bool(((sizes >= MIN_PLAIN) & (sizes < MAX_PLAIN)).all())
@@ -219,14 +220,14 @@ def _duplicate_document_error(path: Path, query: str) -> InputError:
     return InputError(f"{path}: the file changed while it was read")
 
 
-def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequence[str], NDArray[np.float64]]:
+def _sort_by_score(ids: list[str], scores: Floats) -> tuple[Sequence[str], Floats]:
     if np.all(scores[1:] <= scores[:-1]):
         return ids, scores
     order = np.argsort(-scores, kind="stable")
     return [ids[i] for i in order.tolist()], scores[order]
 
 
-def _separate_ties(queries: Sequence[str], columns: Sequence[Columns]) -> NDArray[np.float64]:
+def _separate_ties(queries: Sequence[str], columns: Sequence[Columns]) -> Floats:
     """Return all scores, concatenated, each lowered if, as a 32-bit float, it is not below the one before it."""
     scores = np.concatenate([np.empty(0), *(own for _, own in columns)])
     starts = np.cumsum([0, *(len(own) for _, own in columns)])

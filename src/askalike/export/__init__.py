@@ -9,8 +9,7 @@ from askalike.core import registry
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError
 from askalike.core.files import folder_errors, replace_folder
-from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback, ProgressTracker, skip_tracking
 from askalike.export._tables import (
     REPHRASINGS_COLUMN,
     TITLE_COLUMN,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Qrels
+from askalike.core.relevance import Qrels
 from askalike.core.values import escape_formula
 
 

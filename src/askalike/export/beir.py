@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import Answer, DocumentKind, LogCallback, Question
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
+from askalike.core.records import Answer, DocumentKind, Question
 from askalike.export._tables import check_split_file_name, write_jsonl, write_qrels, write_rows
 from askalike.labels.splits import load_split
 from askalike.store import Archive, View, imported_splits
 from askalike.store.contents import NOT_IN_QRELS_SQL, TABLE_COLUMNS, query_sources, table_rows
+from askalike.store.sources import source_names
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 """Prefix of files about judged answers; BEIR's own names are for those about questions."""
@@ -70,7 +71,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
 
 def _with_sources(view: View, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for chunk in chunks(records):
-        sources = view.sources([record["_id"] for record in chunk])
+        sources = source_names(view, [record["_id"] for record in chunk])
         for record in chunk:
             yield _with_source(record, sources.get(record["_id"]))
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.export._tables import (
     REPHRASINGS_COLUMN,
     TITLE_COLUMN,
@@ -16,6 +15,7 @@ from askalike.export._tables import (
 )
 from askalike.store import Archive
 from askalike.store.contents import TABLE_COLUMNS, duplicate_targets, summarise_archive, table_rows
+from askalike.store.sources import source_names
 
 QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
@@ -57,7 +57,7 @@ def _question_rows(archive: Archive, track: ProgressTracker) -> Iterator[tuple[A
     for chunk in chunks(question for _, question in track(view.questions(), total=len(view), description="questions")):
         ids = [question.id for question in chunk]
         answers = view.get_answers_to(ids)
-        sources = view.sources(ids)
+        sources = source_names(view, ids)
         originals = duplicate_targets(archive, ids)
         for q in chunk:
             answer = join_answers_cell([answer.body for answer in answers[q.id]])

@@ -6,8 +6,8 @@ from pathlib import Path
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker
-from askalike.core.types import LogCallback, Question
+from askalike.core.iteration import LogCallback, ProgressTracker
+from askalike.core.records import Question
 from askalike.export._tables import check_split_file_name, write_jsonl, write_qrels
 from askalike.labels.splits import labelled_splits, load_split
 from askalike.store import Archive

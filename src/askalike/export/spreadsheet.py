@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from askalike.core.config import Settings
-from askalike.core.iteration import ProgressTracker
-from askalike.core.types import LogCallback
+from askalike.core.iteration import LogCallback, ProgressTracker
 from askalike.export.csv import write_tables
 from askalike.store import Archive
 

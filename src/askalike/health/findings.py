@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store import Archive, View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 

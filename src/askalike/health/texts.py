@@ -3,8 +3,8 @@
 from array import array
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Ints
 from askalike.core.values import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by
@@ -19,8 +19,6 @@ BIGRAM_LANGUAGES = ("ja", "ko", "zh")
 """Languages that need no stemmer: their terms are pairs of characters."""
 UNSEGMENTED_LANGUAGES = ("th", "lo", "km", "my")
 """Languages written without spaces that the analyzer does not divide into words."""
-
-IntArray = NDArray[np.int64]
 
 
 def empty_titles(context: CheckContext) -> Finding:
@@ -105,7 +103,7 @@ def _limitation(language: str) -> str:
     return "no stemmer: only identical word forms match"
 
 
-def _find_repeats(docids: IntArray, hashes: IntArray) -> tuple[IntArray, list[tuple[int, int]]]:
+def _find_repeats(docids: Ints, hashes: Ints) -> tuple[Ints, list[tuple[int, int]]]:
     """Return the docids of all but the first question of each hash, and the first docid and size of the largest."""
     _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     is_repeat = np.ones(len(docids), bool)

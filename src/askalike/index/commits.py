@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 import numpy as np
 
+from askalike.core.arrays import Array
 from askalike.core.errors import UnusableIndexError
 from askalike.core.files import PARTIAL_SUFFIX, fsync_folder, fsync_path
 from askalike.index.files import (
@@ -36,7 +37,7 @@ from askalike.index.files import (
     verify_files,
     write_manifest,
 )
-from askalike.index.rows import Array, LiveRows
+from askalike.index.rows import LiveRows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

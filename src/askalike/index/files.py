@@ -23,9 +23,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from askalike.core.arrays import Array
 from askalike.core.errors import IndexBusyError, UnusableIndexError, UnwritableIndexError
 from askalike.core.files import make_folders, write_atomically
-from askalike.index.rows import Array
 
 ARRAYS_FILE = "arrays.safetensors"
 ALIGNMENT = 64

@@ -9,9 +9,10 @@ from typing import Any, Generic
 
 import numpy as np
 
+from askalike.core.arrays import Array
 from askalike.core.files import fsync_path
 from askalike.index.commits import ChangeWriter, CommittedIndex, CommittedSegment, LiveT
-from askalike.index.rows import Array, LiveRows, find_distinct
+from askalike.index.rows import LiveRows, find_distinct
 
 MERGE_FACTOR = 4
 """Number of segments of about the same size that are merged into one."""

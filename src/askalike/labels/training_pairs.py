@@ -11,9 +11,11 @@ from typing import NamedTuple
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.types import Answer, Question, Split, TrainingPair
+from askalike.core.records import Answer, Question
+from askalike.core.relevance import Split, TrainingPair
 from askalike.labels.splits import restrict_split
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
+from askalike.store.contents import groups_sharing
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, labelled_ids, ranks_answers
 
@@ -120,13 +122,13 @@ def question_answers(source: SignalSource) -> Iterator[tuple[Question, Answer]]:
 
 def same_category(source: SignalSource) -> Iterator[TextPair]:
     """Yield pairs of questions of the same category: each has one or two partners, drawn with the seed."""
-    return _pair_neighbours(source, source.view.groups_sharing("category"))
+    return _pair_neighbours(source, groups_sharing(source.view, "category"))
 
 
 def same_tag(source: SignalSource) -> Iterator[TextPair]:
     """Yield pairs of questions that share a rare tag: one or two partners per tag, drawn with the seed."""
     max_size = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
-    groups = ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= max_size)
+    groups = ((tag, ids) for tag, ids in groups_sharing(source.view, "tag") if len(ids) <= max_size)
     return _pair_neighbours(source, groups)
 
 

@@ -12,16 +12,16 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import encoders
+from askalike.core.arrays import Floats16, Floats32
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
-from askalike.core.iteration import chunks
+from askalike.core.iteration import LogCallback, chunks
 from askalike.core.parallel import has_workers, map_pieces
-from askalike.core.types import LogCallback, Question
+from askalike.core.records import Question
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
@@ -41,9 +41,6 @@ MADE_UP_FOLDER = "made-up"
 """The folder of the vectors of texts that are made up for the teacher, in that of the archive's documents."""
 REPORT_S = 30
 """Seconds between two reports of how far the teacher is."""
-
-HalfArray = NDArray[np.float16]
-Floats = NDArray[np.float32]
 
 
 class DistillationSettings(Settings):
@@ -92,7 +89,7 @@ class DistillationSettings(Settings):
         return StaticEncoderSettings(**chosen, lower_case=True)
 
     @property
-    def penalties(self) -> NDArray[np.float32]:
+    def penalties(self) -> Floats32:
         """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
         single = self.subwords + self.words
         return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
@@ -141,7 +138,7 @@ def collect_questions(view: View, settings: DistillationSettings) -> Sequence[Qu
     return [*questions, *rephrased]
 
 
-def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Floats:
+def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Floats32:
     """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
     blocks = _encode_blocks(encoder, texts, "texts", log)
     first = next(blocks)
@@ -210,7 +207,7 @@ def _save(
     teacher: Encoder,
     folder: Path,
     features: HashedNgramFeatures,
-    vectors: HalfArray,
+    vectors: Floats16,
     words: Collection[str],
 ) -> None:
     reference = TeacherReference(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from numpy.typing import NDArray
 
-from askalike.core.types import LogCallback
+from askalike.core.arrays import Floats32
+from askalike.core.iteration import LogCallback
 from askalike.core.values import format_count
 from askalike.text.features import RaggedArray
 
@@ -17,10 +17,9 @@ CONJUGATE_GRADIENT_STEPS = 12
 """More steps would only overfit the training texts."""
 COLUMNS = 64
 """Number of vector components solved at a time, so that memory does not grow with the dimension."""
-Floats = NDArray[np.float32]
 
 
-def fit_ngram_vectors(rows: RaggedArray, targets: Floats, size: int, penalty: float | Floats) -> Floats:
+def fit_ngram_vectors(rows: RaggedArray, targets: Floats32, size: int, penalty: float | Floats32) -> Floats32:
     """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
     Solved by conjugate gradients, preconditioned by the diagonal of the normal equations (Saad 2003, algorithm 9.1), as
@@ -40,7 +39,7 @@ def fit_ngram_vectors(rows: RaggedArray, targets: Floats, size: int, penalty: fl
     return vectors
 
 
-def reduce_dimension(vectors: Floats | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Floats:
+def reduce_dimension(vectors: Floats32 | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Floats32:
     """Project onto the directions of highest variance, without centring, which preserves dot products best."""
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
@@ -50,7 +49,7 @@ def reduce_dimension(vectors: Floats | scipy.sparse.csr_array, max_dim: int, log
     return np.asarray(vectors @ directions, np.float32)
 
 
-def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: int) -> tuple[Floats, Floats]:
+def _find_principal_directions(matrix: Floats32 | scipy.sparse.csr_array, size: int) -> tuple[Floats32, Floats32]:
     """Return the largest eigenvalues of the columns' Gram matrix, (size,), and their eigenvectors, (columns, size)."""
     if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
         values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
@@ -59,7 +58,7 @@ def _find_principal_directions(matrix: Floats | scipy.sparse.csr_array, size: in
     return np.square(singular), rows.T
 
 
-def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats, targets: Floats, penalties: Floats) -> Floats:
+def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats32, targets: Floats32, penalties: Floats32) -> Floats32:
     """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal

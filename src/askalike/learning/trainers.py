@@ -11,7 +11,9 @@ from typing import Any, Final, Protocol
 
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import LogCallback, Question, Run
+from askalike.core.hits import Run
+from askalike.core.iteration import LogCallback
+from askalike.core.records import Question
 from askalike.encoders import Encoder
 from askalike.store import TrainingView
 

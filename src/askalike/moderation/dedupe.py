@@ -12,16 +12,17 @@ from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration, misfit_reason
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
-from askalike.core.types import Progress, Question
+from askalike.core.iteration import Progress
+from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.labels.splits import learned_test
-from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import (
     PairProbabilities,
     ProbableLinker,
     SimilarLinker,
     cluster_pairs,
     estimate_duplicate_rate,
+    find_neighbours,
     mean_link_probability,
     pair_key,
 )

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, pair_key
 from askalike.store import Archive, connected_components
 from askalike.store.candidate_pairs import list_proposals

@@ -1,12 +1,16 @@
-"""Links from questions to their hits, pairs from the links in both directions, and clusters of the pairs.
+"""Links from questions to their nearest neighbours, pairs from the links in both directions, clusters of the pairs.
 
 A pair has the probability that both ask the same, or their similarity.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, ClassVar, Protocol, Self
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -15,10 +19,17 @@ from askalike.calibration.calibration import Calibration
 from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.calibration.differences import FULL_SAMENESS, INTERCEPT, WEIGHTS
 from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
-from askalike.calibration.samples import load_hits
-from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute
-from askalike.store import Archive, Clusters
+from askalike.calibration.samples import load_hits, retrieve_hits
+from askalike.core.iteration import Progress, chunks
+from askalike.core.parallel import has_workers, map_pieces
+from askalike.core.records import Question
+from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, create, open_current, resume_work
+from askalike.store import Archive, Clusters, View
 
+A = TypeVar("A")
+B = TypeVar("B")
+BATCH_SIZE = 1_024
+_Batch = Mapping[str, Question]
 MIN_PROBABILITY = 0.05
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
@@ -220,3 +231,71 @@ def mean_link_probability(pairs: PairProbabilities, members: Iterable[str]) -> f
     """Return the mean probability of the pairs within a cluster that have one."""
     probabilities = [pairs[pair] for pair in combinations(sorted(members), 2) if pair in pairs]
     return sum(probabilities) / len(probabilities)
+
+
+def find_neighbours(
+    archive: Archive, ranker: Ranker, linker: Linker, progress: Progress | None = None
+) -> tuple[PairProbabilities, Sequence[Link]]:
+    """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
+
+    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
+    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers`
+    share the searches.
+    """
+    view = archive.view()
+    n = len(view)
+
+    def search(done: int) -> Iterator[list[Any]]:
+        searcher = open_current(ranker, view)
+        batches = islice(_read_batches(view, linker.with_bodies), done, None)
+        for number, line in enumerate(_search_batches(archive, searcher, ranker, linker, batches), done + 1):
+            yield line
+            if progress:
+                progress(min(number * BATCH_SIZE, n), n)
+
+    lines = list(resume_work("neighbours", ranker, view, linker.key, math.ceil(n / BATCH_SIZE), search))
+    first_links = [link for _, first in lines for link in first]
+    return linker.combine(archive, (link for links, _ in lines for link in links), first_links), first_links
+
+
+def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
+    for batch in chunks(view.questions(), BATCH_SIZE):
+        yield {q.id: q if with_bodies else replace(q, body="") for _, q in batch}
+
+
+def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """Yield the function's result for each item, while a thread computes the next one."""
+    with ThreadPoolExecutor(1) as pool:
+        current: Future[B] | None = None
+        for item in items:
+            following = pool.submit(function, item)
+            if current:
+                yield current.result()
+            current = following
+        if current:
+            yield current.result()
+
+
+def _search_batches(
+    archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
+) -> Iterator[list[Any]]:
+    if not has_workers():
+        return _search_here(archive.view(), searcher, linker, batches)
+    values = ranker.name, dict(ranker.values)
+    return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
+
+
+def _search_here(view: View, searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
+    extractor = HitFeatureExtractor(view.language, view)
+    for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
+        yield list(linker.find(searcher, retrieved, extractor))
+
+
+def _search_batch(
+    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], linker: Linker, batch: _Batch
+) -> list[Any]:
+    """Return the line of one batch, in a worker that opens the committed archive and index."""
+    with Archive.open(path, engine) as archive:
+        view = archive.view()
+        searcher = create(*ranker, archive).open(view)
+        return next(_search_here(view, searcher, linker, [batch]))

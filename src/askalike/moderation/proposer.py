@@ -7,7 +7,8 @@ from dataclasses import replace
 from askalike.calibration.calibration import Calibration, Calibrator, settings_json
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
-from askalike.core.types import Question, Run
+from askalike.core.hits import Run
+from askalike.core.records import Question
 from askalike.core.values import now
 from askalike.moderation.dedupe import original_keys
 from askalike.moderation.pairs import (

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from askalike.core.errors import ArchiveError
+from askalike.core.hits import TYPED_QUERY_ID, Hit
 from askalike.core.iteration import chunks
-from askalike.core.types import TYPED_QUERY_ID, Hit, Question
+from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker, Searcher, open_current, search, to_run
 from askalike.store import Archive, sample_questions
+from askalike.store.contents import groups_sharing, has_content
 
 NEIGHBOUR_COUNT = 20
 """The number of most similar questions that vote for their tags."""
@@ -65,14 +67,14 @@ def evaluate_suggestions(
     queries = {q.id: q for q in sample_questions(view, max_queries, seed) if q.tags}
     suggested = _suggest_for_queries(searcher, {id: replace(q, tags=()) for id, q in queries.items()}, K)
     names = {id: [tag.name for tag in tags] for id, tags in suggested.items()}
-    counts = {tag: len(ids) for tag, ids in view.groups_sharing("tag")}
+    counts = {tag: len(ids) for tag, ids in groups_sharing(view, "tag")}
     frequent = [tag for tag, _ in Counter(counts).most_common(K)]
     baseline = dict.fromkeys(queries, frequent)
     return TagEvaluation(len(queries), *_measure_suggestions(queries, names), *_measure_suggestions(queries, baseline))
 
 
 def _require_tags(archive: Archive) -> None:
-    if not archive.view().has_tags:
+    if not has_content(archive, "tags"):
         raise ArchiveError(f"{archive.path}: no question has a tag, so none can be suggested")
 
 

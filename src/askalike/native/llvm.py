@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Bools
+
 WORD_BYTES = 8
 NUMBER_BYTES = 4
 MASK_SIZE = 64
@@ -105,7 +107,7 @@ def _write_prefetch(builder: Any, rows: Memory, row: Any, offset: Any) -> None:
     call_prefetch(builder, builder.gep(start, [builder.add(builder.mul(row, rows.step), offset)]))
 
 
-def _pack_bits(bits: NDArray[np.bool_]) -> np.uint64:
+def _pack_bits(bits: Bools) -> np.uint64:
     return np.uint64(np.packbits(bits, bitorder="little").view("<u8")[0])
 
 

@@ -7,40 +7,76 @@ what a user can correct: it becomes one line on stderr, with exit code 2.
 
 from askalike.cli.command import DIRECTORY_VARIABLE, Excludes, Needs, rules
 from askalike.cli.options import (
+    RANKER_HELP,
     Assignments,
+    Before,
     Directory,
     Engine,
     Fields,
+    Jobs,
     Json,
     RankerName,
+    Ray,
+    announce_compilation,
     assignment,
+    build_ranker,
     checked,
+    output,
     parse_settings,
+    share,
     value,
 )
-from askalike.cli.output import print_remark, to_json
+from askalike.cli.output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
+from askalike.core.config import DateText, FieldNames, describe_errors, format_path, parse_assignments
+from askalike.core.files import measure_folder, write_atomically
+from askalike.core.iteration import OpenBar
 from askalike.core.output import raw_stream
-from askalike.core.values import format_count, format_duration, parse_url
+from askalike.core.parallel import has_workers, map_pieces, use_workers
+from askalike.core.values import format_count, format_duration, now, parse_first_moment, parse_url
 
 __all__ = [
     "DIRECTORY_VARIABLE",
+    "RANKER_HELP",
     "Assignments",
+    "Before",
+    "DateText",
     "Directory",
     "Engine",
     "Excludes",
+    "FieldNames",
     "Fields",
+    "Jobs",
     "Json",
     "Needs",
+    "OpenBar",
     "RankerName",
+    "Ray",
+    "announce_compilation",
     "assignment",
+    "build_ranker",
     "checked",
+    "describe_errors",
     "format_count",
     "format_duration",
+    "format_path",
+    "has_workers",
+    "lines_without_terminal",
+    "map_pieces",
+    "measure_folder",
+    "nested_progress_bars",
+    "now",
+    "output",
+    "parse_assignments",
+    "parse_first_moment",
     "parse_settings",
     "parse_url",
     "print_remark",
+    "progress_bar",
     "raw_stream",
     "rules",
+    "share",
     "to_json",
+    "use_workers",
     "value",
+    "write_atomically",
 ]

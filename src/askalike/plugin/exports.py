@@ -6,15 +6,16 @@ looks queries up.
 """
 
 from askalike.calibration.abstention import AbstentionRule, abstention_rule
-from askalike.core.iteration import ProgressTracker, chunks
-from askalike.core.types import LogCallback
+from askalike.core.arrays import Floats32
+from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.core.values import safe_url
 from askalike.encoders import LookupTable
 from askalike.export import ExportFormat
 from askalike.rankers import VectorScores, WordScores
 from askalike.rankers.lexical import TermExtractor
 from askalike.search.rules import search_rules
-from askalike.service.scripts import build_widget
+from askalike.service.widget import build_widget
+from askalike.store.contents import has_content
 from askalike.text.clean import plain_text, readable_blocks, truncate
 from askalike.text.language import stop_words
 from askalike.text.words import hash_word
@@ -22,6 +23,7 @@ from askalike.text.words import hash_word
 __all__ = [
     "AbstentionRule",
     "ExportFormat",
+    "Floats32",
     "LogCallback",
     "LookupTable",
     "ProgressTracker",
@@ -31,6 +33,7 @@ __all__ = [
     "abstention_rule",
     "build_widget",
     "chunks",
+    "has_content",
     "hash_word",
     "plain_text",
     "readable_blocks",

@@ -3,13 +3,15 @@
 An engine's class implements `IndexEngine`, and is registered in the group `askalike.engines`.
 """
 
+from askalike.core.arrays import Array, Floats, VectorPart, Vectors
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import Floats, TopDocs, VectorPart, Vectors
+from askalike.core.hits import LazyMapping, TopDocs
 from askalike.index.engine import (
     ArchiveIndex,
     IndexEngine,
     IndexLocation,
+    PreparedTerms,
     Speller,
     TermsSearcher,
     TermsWriter,
@@ -35,10 +37,11 @@ from askalike.index.lexical.term_scores import (
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS, NearSearch, NearTerm, select_near_terms
-from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles, find_distinct, find_positions
+from askalike.index.rows import MAX_TITLES, DocAttributes, Excluded, find_distinct, find_positions
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.store.contents import pending_changes
 
 __all__ = [
     "MAX_COMPLETIONS",
@@ -52,16 +55,18 @@ __all__ = [
     "DensePart",
     "DocAttributes",
     "EngineError",
+    "Excluded",
     "FieldStatistics",
     "FieldWeights",
     "Floats",
-    "FoundTitles",
     "IndexEngine",
     "IndexLocation",
+    "LazyMapping",
     "LexicalLayout",
     "NearSearch",
     "NearTerm",
     "PartSchema",
+    "PreparedTerms",
     "QueryTerms",
     "ReadOnlyIndexError",
     "SearchIndexError",
@@ -86,6 +91,7 @@ __all__ = [
     "integer_scale",
     "mark_terms",
     "nonzero_rows",
+    "pending_changes",
     "round_lengths",
     "round_to_integers",
     "score_bounds",

@@ -4,14 +4,15 @@ An object that keeps to `Trainer` is registered in the group `askalike.trainers`
 `archive.training_view(held_out)` hides what will be measured; all functions here read labels through it.
 """
 
+from askalike.core.arrays import Metric
 from askalike.core.children import safe_path
 from askalike.core.config import IntegerList, Tables, TextList
 from askalike.core.errors import UnknownSettingError
-from askalike.core.iteration import chunks
-from askalike.core.types import LogCallback, Metric, Qrels, TrainingPair
+from askalike.core.iteration import LogCallback, chunks
+from askalike.core.relevance import Qrels, TrainingPair
 from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
-from askalike.labels.training_pairs import collect_learned, training_pairs
+from askalike.labels.training_pairs import LABEL_SIGNALS, collect_learned, training_pairs
 from askalike.learning.trainers import (
     SEED_SETTING,
     TRAINING_LOGGER,
@@ -20,12 +21,15 @@ from askalike.learning.trainers import (
     TrainingProgress,
     TrainingProgressCallback,
     TrainingRecipe,
+    list_recipes,
+    shorten_setting,
 )
 from askalike.store import Clusters
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import imported_queries, irrelevant_judgements
 
 __all__ = [
+    "LABEL_SIGNALS",
     "SEED_SETTING",
     "TRAINING_LOGGER",
     "Clusters",
@@ -47,8 +51,10 @@ __all__ = [
     "format_count",
     "imported_queries",
     "irrelevant_judgements",
+    "list_recipes",
     "rejected_documents",
     "safe_path",
+    "shorten_setting",
     "training_pairs",
     "unlearned_splits",
 ]

@@ -7,12 +7,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.lazy import lazy_property
-from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, Vectors
+from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import VectorsSearcher
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.rankers._searcher import fill_missing, is_title
+from askalike.rankers._queries_and_results import fill_missing, is_title
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")

@@ -13,7 +13,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
+from askalike.core.arrays import Floats, VectorPart, Vectors
+from askalike.core.hits import Contribution, Explanation, Span
+from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.rankers._word_explanations import MAX_WORDS, Word, name_whole, pair_label
 from askalike.text.clean import plain_text

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from askalike.core.files import replace_file
-from askalike.core.types import Run
+from askalike.core.hits import Run
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
 

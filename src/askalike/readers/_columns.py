@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import InputError
-from askalike.core.types import LocatedRecord, Record, RejectedRow
+from askalike.core.records import LocatedRecord, Record, RejectedRow
 from askalike.readers._json import Row
 from askalike.readers._rows import Table
 from askalike.readers._source import SourceFiles, parse_rows

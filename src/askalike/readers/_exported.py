@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from askalike.core.errors import InputError
-from askalike.core.types import (
+from askalike.core.records import (
     MARKS,
     Answer,
     EvaluationQuery,

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from askalike.core.errors import InputError
-from askalike.core.types import Place, RejectedRow
+from askalike.core.records import Place, RejectedRow
 from askalike.readers._source import SourceFiles, reject
 from askalike.text.clean import replace_forbidden
 

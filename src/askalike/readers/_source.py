@@ -15,7 +15,7 @@ from pydantic import Field
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import AskalikeError, InputError
 from askalike.core.packed import open_unpacked
-from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
+from askalike.core.records import LocatedRecord, Place, Record, RejectedRow
 from askalike.readers._decoding import CHUNK_SIZE, decode_chunks, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
 

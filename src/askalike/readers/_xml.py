@@ -10,7 +10,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from askalike.core.errors import InputError
-from askalike.core.types import Place
+from askalike.core.records import Place
 from askalike.readers._decoding import decode_chunks, describe_invalid_utf8
 from askalike.readers._source import SourceFiles
 

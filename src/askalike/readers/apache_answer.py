@@ -13,7 +13,7 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
 from askalike.core.files import user_cache
-from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
+from askalike.core.records import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._site import SiteClient, read_address
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import as_object, list_objects, parse_optional_utc, require_text, to_text

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record
+from askalike.core.records import Answer, Link, LocatedRecord, Place, Question, Record
 from askalike.core.values import hash_texts
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import WORKBOOK_SUFFIXES, check_columns, group_rows, open_sheets, open_table

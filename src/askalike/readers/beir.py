@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question
+from askalike.core.records import EvaluationQuery, Judgement, LocatedRecord, Question
 from askalike.readers._exported import read_beir_export_extras, read_export_facts
 from askalike.readers._json import Row, read_json_lines
 from askalike.readers._rows import read_rows

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Answer, LocatedRecord, Mark, Place, Question, Record, RejectedRow
+from askalike.core.records import Answer, LocatedRecord, Mark, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._rows import group_rows, open_table, require_columns
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows

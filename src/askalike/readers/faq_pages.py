@@ -16,7 +16,7 @@ from pydantic import Field
 from askalike.core.errors import InputError
 from askalike.core.files import user_cache
 from askalike.core.packed import GZIP_MAGIC, unpack_gzip
-from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
+from askalike.core.records import Answer, LocatedRecord, Place, Question, Record
 from askalike.core.values import hash_texts, parse_language
 from askalike.readers._site import SiteClient, read_address
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, reject

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, Link, LocatedRecord, Mark, Place, Question, Record, RejectedRow
+from askalike.core.records import Answer, Link, LocatedRecord, Mark, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import as_object, list_objects, parse_optional_utc, require_text, to_text

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Place, Question
+from askalike.core.records import EvaluationQuery, Judgement, LocatedRecord, Place, Question
 from askalike.readers._source import SourceFiles
 from askalike.readers._values import to_text
 from askalike.text.clean import replace_forbidden

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
+from askalike.core.records import Answer, LocatedRecord, Place, Question, Record
 from askalike.readers._source import SourceFiles, find_files, parse_rows
 from askalike.readers._values import parse_optional_date, split_cell
 from askalike.text.clean import cut_between

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
+from askalike.core.records import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.core.values import hash_texts, parse_utc
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
 from askalike.text.clean import readable_text

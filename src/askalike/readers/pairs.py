@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
+from askalike.core.records import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.core.values import hash_texts
 from askalike.readers._columns import Columns, read_table
 from askalike.readers._rows import TABLE_PATTERNS, open_table

@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike.core.errors import SettingsError
 from askalike.core.packed import check_unpacked
-from askalike.core.types import LocatedRecord, Place
+from askalike.core.records import LocatedRecord, Place
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import Table
 from askalike.readers._source import SourceFiles, find_files, refuse_damage

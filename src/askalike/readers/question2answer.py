@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.types import Answer, Link, LocatedRecord, Markup, Place, Question, Record, RejectedRow
+from askalike.core.records import Answer, Link, LocatedRecord, Markup, Place, Question, Record, RejectedRow
 from askalike.readers._json import PlacedRow, read_json_values
 from askalike.readers._rows import check_columns, open_table
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Place
+from askalike.core.records import Place
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
 from askalike.readers._threads import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from askalike.core.config import Settings
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
+from askalike.core.records import Answer, Link, LinkKind, LocatedRecord, Question, Record
 from askalike.core.values import parse_utc
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_integer, parse_optional_utc

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.filters import parse_marks
-from askalike.core.types import Answer, Link, LocatedRecord, Mark, Question, Record, RejectedRow
+from askalike.core.records import Answer, Link, LocatedRecord, Mark, Question, Record, RejectedRow
 from askalike.core.values import hash_texts
 from askalike.readers._columns import NUMBERED_COLUMNS, USUAL_COLUMNS, Columns, TableOpener, read_table
 from askalike.readers._exported import read_csv_export, read_export_facts

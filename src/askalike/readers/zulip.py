@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from askalike.core.errors import InputError
-from askalike.core.types import Place, RejectedRow
+from askalike.core.records import Place, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
 from askalike.readers._threads import (

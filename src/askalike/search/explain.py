@@ -8,7 +8,8 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from askalike.core.types import Contribution, Explanation, Question, SearchHit
+from askalike.core.hits import Contribution, Explanation, SearchHit
+from askalike.core.records import Question
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TYPED_QUERY_ID, Question
+from askalike.core.hits import TYPED_QUERY_ID
+from askalike.core.records import Question
 from askalike.index.rows import find_distinct
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, first_hits, retrieve
 from askalike.text.analyzer import content_analyzer
@@ -67,7 +68,7 @@ def retrieve_readings(
         for row in rows:
             pools[row] = pool
     combined = _combine(searcher.score(readings, pools, retrieved), several)
-    return first_hits(searcher, combined.best(k), searcher.find_titles(readings)(), k, adds=False)
+    return first_hits(searcher, combined.best(k), searcher.find_titles(readings), k, adds=False)
 
 
 def _combine(scored: Retrieved, several: Sequence[Sequence[int]]) -> Retrieved:

@@ -8,9 +8,12 @@ import numpy as np
 
 from askalike.calibration.abstention import GradeLimits, is_keyword_query, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
+from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
-from askalike.core.types import Floats, Grade, Question
-from askalike.rankers import ResolvedQuery, Retrieved, Searcher
+from askalike.core.hits import Grade
+from askalike.core.records import Question
+from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.store import View
 from askalike.store.records import find_originals
 from askalike.text.words import fold_title
 
@@ -70,12 +73,13 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(searcher: Searcher, retrieved: Retrieved, criteria: Criteria) -> list[list[Selected]]:
+def select_candidates(
+    view: View, language: str | None, retrieved: Retrieved, criteria: Criteria
+) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
-    retrieved: with absolute scores.
+    language: of the whole archive, None if it has several. retrieved: with absolute scores.
     """
-    view, language = searcher.view, searcher.language
     docids = retrieved.distinct_docids
     texts = view.questions_by_docid(docids)
     if len(texts) < len(docids):  # some were deleted since

@@ -7,16 +7,18 @@ from typing import Literal
 
 from fastapi import HTTPException, Request, Response
 
-from askalike.core.types import Answer, Link, Question
-from askalike.search.engine import SearchResult
+from askalike.core.records import Answer, Link, Question
+from askalike.search.archive_retriever import SearchResult
 from askalike.service import telemetry
-from askalike.service.callers import caller_id, enforce_storing_limit
+from askalike.service.authorization import enforce_storing_limit
+from askalike.service.request_state import caller_id
 from askalike.service.schema import MAX_TITLE_LENGTH, CommitResponse, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
 from askalike.store.editing import get_answers, get_links, put_records
 from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback, log_query
+from askalike.store.sources import source_names
 from askalike.text.analyzer import Analyzer
 from askalike.text.clean import collapse_spaces
 
@@ -44,7 +46,7 @@ def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> Ques
     view = archive.view()
     if (question := view.get_questions([id]).get(id)) is None:
         raise MissingRecordError(f"no question {id!r}")
-    answers, source = get_answers(archive, id, MAX_ANSWERS), view.sources([id]).get(id)
+    answers, source = get_answers(archive, id, MAX_ANSWERS), source_names(view, [id]).get(id)
     return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
 
 

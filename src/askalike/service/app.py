@@ -7,7 +7,6 @@ from fastapi import FastAPI
 
 from askalike.core.errors import AskalikeError
 from askalike.service import pages
-from askalike.service.callers import AppState
 from askalike.service.log import log_event
 from askalike.service.middleware import (
     ArchiveCORSMiddleware,
@@ -19,6 +18,7 @@ from askalike.service.middleware import (
 )
 from askalike.service.pages.rendering import render_error_page
 from askalike.service.problems import ERROR_HANDLERS, RESPONSES
+from askalike.service.request_state import AppState
 from askalike.service.routes import (
     apache_answer,
     asking,
@@ -28,11 +28,11 @@ from askalike.service.routes import (
     moderation,
     monitoring,
     records,
-    widget,
 )
 from askalike.service.served_archive import ServedArchive, hot_reload
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
+from askalike.service.widget.route import router as widget_router
 
 
 def create_app(settings: ServiceSettings, shared: SharedFiles, faults: Mapping[str, str] | None = None) -> FastAPI:
@@ -67,7 +67,7 @@ def create_app(settings: ServiceSettings, shared: SharedFiles, faults: Mapping[s
     dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
     for router in (asking.router, *records.ROUTERS, embeddings.router, *dropins, drafts.router, moderation.router):
         app.include_router(router, prefix="/v1/{archive}")  # the busiest first, as routes are tried in order
-    for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
+    for router in (embeddings.only_archive_router, monitoring.router, widget_router, pages.create_router()):
         app.include_router(router)
     app.add_middleware(HeadMiddleware)  # innermost
     app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s)

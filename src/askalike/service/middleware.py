@@ -3,8 +3,7 @@
 import asyncio
 import re
 import time
-from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import getrandbits
 
 from fastapi import HTTPException
@@ -15,16 +14,15 @@ from starlette.routing import Match, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.core.values import format_count, is_loopback
-from askalike.service.callers import (
+from askalike.service.log import log_event
+from askalike.service.problems import problem_response
+from askalike.service.request_state import (
     REQUEST_ID_HEADER,
     REQUEST_STATE_KEY,
     AppState,
     RequestState,
     find_header,
-    request_state,
 )
-from askalike.service.log import log_event
-from askalike.service.problems import problem_response
 from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS
 from askalike.store.keys import KEY_PATTERN, KEY_PREFIX, has_key_for_origin
 
@@ -35,6 +33,10 @@ FORWARDING_HEADERS = frozenset(
     (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
 )
 ARCHIVE_PATH = re.compile("/v1/([^/]+)/")
+SHORT_BODY_PATH = re.compile("/v1/[^/]+/(similar|answer|feedback|drafts)")
+"""The routes whose body is one question, or one conversation."""
+SHORT_BODY_BYTES = 256_000
+"""The most that such a body may have, if the service's own limit is not lower."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
 """Request ids that are accepted from a client or a proxy; any other is replaced."""
@@ -63,7 +65,6 @@ class BodyLimitMiddleware:
         if refusal := self._check_headers(request):
             await problem_response(request, *refusal)(scope, receive, send)
         else:
-            request_state(request).max_body_bytes = self._max_bytes
             await self._app(scope, self._limit_receive(request, receive), send)
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
@@ -84,16 +85,18 @@ class BodyLimitMiddleware:
         return None
 
     def _limit_receive(self, request: Request, receive: Receive) -> Receive:
-        """Return `receive` with the limits, of which a route may have lowered that of the size in the meantime."""
-        state, size = request_state(request), int(find_header(request.scope, b"content-length") or 0)
+        """Return `receive` with the limits of the size and the time."""
+        is_short = SHORT_BODY_PATH.fullmatch(request.scope["path"])
+        max_bytes = min(self._max_bytes, SHORT_BODY_BYTES) if is_short else self._max_bytes
+        size = int(find_header(request.scope, b"content-length") or 0)
         n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
 
         async def limited_receive() -> Message:
             nonlocal n_bytes, complete
             if complete:
                 return await receive()
-            if size > state.max_body_bytes:
-                raise HTTPException(*_too_long_error(state.max_body_bytes))
+            if size > max_bytes:
+                raise HTTPException(*_too_long_error(max_bytes))
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     message = await receive()
@@ -102,8 +105,8 @@ class BodyLimitMiddleware:
                 raise HTTPException(408, detail, {"connection": "close"}) from None
             complete = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
-            if n_bytes > state.max_body_bytes:
-                raise HTTPException(*_too_long_error(state.max_body_bytes))
+            if n_bytes > max_bytes:
+                raise HTTPException(*_too_long_error(max_bytes))
             return message
 
         return limited_receive
@@ -171,31 +174,31 @@ class LoopbackOnlyMiddleware:
         return ""
 
 
-class ArchiveCORSMiddleware(CORSMiddleware):
+class ArchiveCORSMiddleware:
     """ASGI middleware: pages of the origins that the operator or a key allows may search and read."""
 
     def __init__(self, app: ASGIApp, state: AppState) -> None:
-        super().__init__(
+        allow = partial(
+            CORSMiddleware,
             app,
-            allow_origins=state.settings.allow_origins,
             allow_methods=("GET", "POST"),
             allow_headers=("authorization", "content-type"),
             expose_headers=(REQUEST_ID_HEADER, "retry-after"),
             max_age=PREFLIGHT_MAX_AGE_S,
         )
+        self._for_operator = allow(allow_origins=state.settings.allow_origins)
+        self._for_key = allow(allow_origin_regex=".*")
         self._archives = state.archives
-        self._path = ContextVar("path", default="")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._path.set(scope.get("path", ""))
-        await super().__call__(scope, receive, send)
+        is_for_key = scope["type"] == "http" and self._is_allowed_by_key(scope)
+        await (self._for_key if is_for_key else self._for_operator)(scope, receive, send)
 
-    def is_allowed_origin(self, origin: str) -> bool:
-        """Return whether the operator allows the origin, or a key of the archive that this request is about."""
-        match = ARCHIVE_PATH.match(self._path.get())
+    def _is_allowed_by_key(self, scope: Scope) -> bool:
+        """Return whether a key of the archive that a request is about allows its origin."""
+        origin, match = find_header(scope, b"origin"), ARCHIVE_PATH.match(scope["path"])
         archive = self._archives.get(match[1]) if match else None
-        allowed = archive is not None and has_key_for_origin(archive.key_archive, origin)
-        return allowed or super().is_allowed_origin(origin)
+        return origin is not None and archive is not None and has_key_for_origin(archive.key_archive, origin)
 
 
 @lru_cache(64)
@@ -237,14 +240,9 @@ class TracingMiddleware:
             method = scope["method"]
             REQUESTS(method if method in METHODS else "other", status).inc()
             REQUEST_SECONDS(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
-            path, took_ms = KEY_PATTERN.sub(KEY_PREFIX, scope["path"]), round(1000 * elapsed_s, 2)
-            line: dict[str, object] = {
-                "request_id": id,
-                "method": method,
-                "path": path,
-                "status": status,
-                "took_ms": took_ms,
-            }
+            path = KEY_PATTERN.sub(KEY_PREFIX, scope["path"])
+            took_ms = round(1000 * elapsed_s, 2)
+            fields = state.log_fields
             if self._log_texts:
-                line["query"] = KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1"))
-            log_event("request", **line, **state.log_fields)
+                fields = {"query": KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1")), **fields}
+            log_event("request", request_id=id, method=method, path=path, status=status, took_ms=took_ms, **fields)

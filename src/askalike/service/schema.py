@@ -9,10 +9,11 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
-from askalike.core.types import MARKS, Answer, Explanation, Grade, Link, Mark, Question, SearchHit, State
+from askalike.core.hits import Explanation, Grade, SearchHit
+from askalike.core.records import MARKS, Answer, Link, Mark, Question, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
-from askalike.search.engine import SearchRequest
+from askalike.search.archive_retriever import SearchRequest
 from askalike.search.explain import found_words, main_words
 from askalike.store.editing import MAX_RECORDS
 from askalike.store.query_log import FeedbackVerdict
@@ -143,7 +144,7 @@ class SimilarRequest(PosedQuestion):
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
 
     def to_search_request(self) -> SearchRequest | None:
-        """Return the request for the engine; None for a message that asks nothing."""
+        """Return the request for a search; None for a message that asks nothing."""
         if (question := self.read()) is None:
             return None
         minima = self.min_probability, self.min_similarity

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from askalike.core.arrays import Floats
 from askalike.core.config import Settings
-from askalike.core.types import Collection, Floats
+from askalike.core.hits import Collection
 
 
 class Similarity(Settings):

@@ -6,10 +6,11 @@ from typing import Literal
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.core.types import Collection, Floats
+from askalike.core.arrays import Floats
+from askalike.core.hits import Collection
 from askalike.native.compiled import elementwise
 from askalike.similarities import Similarity
-from askalike.similarities._normalisation import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
+from askalike.similarities.dfr import NORMALISATION_GRIDS, Normalisation, encode_normalisation, normalise_tf
 
 BELOW_ONE = 1.0 - 2.0**-24  # the largest 32-bit float below 1, which Lucene uses if λ would be 1
 

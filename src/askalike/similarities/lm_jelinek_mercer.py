@@ -5,7 +5,8 @@ import math
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.core.types import Collection, Floats
+from askalike.core.arrays import Floats
+from askalike.core.hits import Collection
 from askalike.native.compiled import elementwise
 from askalike.similarities import Similarity
 

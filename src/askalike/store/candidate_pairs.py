@@ -9,13 +9,12 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, get_args
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Link, Question
+from askalike.core.records import Link, Question
 from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
-from askalike.store.records import QUESTION_COLUMNS
-from askalike.store.view import QUESTION_SQL, question_from_row
+from askalike.store.records import QUESTION_COLUMNS, QUESTION_SQL, question_from_row
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]
 PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.records import TABLES, RecordTable, Row, StoredRecord, decode_strings
 

@@ -1,4 +1,4 @@
-"""Reads an archive's contents in bulk: counts, faults, whole tables for exports, a hash, and seeded samples.
+"""Reads an archive's contents in bulk: counts, faults, groups, whole tables for exports, a hash, and seeded samples.
 
 Samples are for statistics that would be slow in full."""
 
@@ -6,16 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from askalike.core.types import Answer, LinkKind, Question
+from askalike.core.records import Answer, LinkKind, Question
 from askalike.core.values import format_count
 from askalike.store.archive import Archive
-from askalike.store.database import Database, fetch_int
-from askalike.store.records import ANSWER_COLUMNS
-from askalike.store.view import ANSWER_SQL, CHUNK_ROWS, QUESTION_SQL, View, answer_from_row, question_from_row
+from askalike.store.database import IN_JSON_SQL, Database, fetch_int, select_in_chunks
+from askalike.store.records import ANSWER_COLUMNS, ANSWER_SQL, QUESTION_SQL, answer_from_row, question_from_row
+from askalike.store.view import View
 
 Attribute = Literal["tag", "category", "language", "license"]
 
@@ -117,6 +119,45 @@ def count_questions_by(
     return dict(database._connection.execute(sql, (default, -1 if limit is None else limit)).fetchall())
 
 
+Content = Literal["bodies", "code", "tags", "answers", "votes"]
+CONTENT_SQL: Mapping[Content, str] = {
+    "bodies": "questions WHERE body != ''",
+    "code": "questions WHERE markup = 'html' AND (body LIKE '%<code%' OR body LIKE '%<pre%')",
+    "tags": "question_tags",
+    "answers": "answers WHERE TRIM(body) != ''",
+    "votes": "questions WHERE votes > 0",
+}
+
+
+def has_content(database: Database, content: Content) -> bool:
+    """Return whether any question has a body, code in it, a tag or a positive number of votes, or any answer a text."""
+    return bool(fetch_int(database, f"SELECT EXISTS (SELECT 1 FROM {CONTENT_SQL[content]})"))
+
+
+def pending_changes(database: Database, since: int) -> tuple[int, str | None]:
+    """Return the number of changes after change `since`, and the time of the first of them."""
+    sql = "SELECT COUNT(*), MIN(committed_at) FROM changes WHERE number > ?"
+    return database._connection.execute(sql, (since,)).fetchone()  # type: ignore[no-any-return]
+
+
+def latest_questions(database: Database, limit: int) -> list[Question]:
+    """Return the questions of the archive with the latest dates, latest first."""
+    rows = database._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
+    return [question_from_row(row) for row in rows]
+
+
+def groups_sharing(view: View, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each tag (or category) with the ids of its questions in the view, by docid."""
+    clauses, values = view._conditions("q.")
+    where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+    tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question_number"
+    columns = {"tag": tags, "category": "q.category, q.id FROM questions q"}[attribute]
+    rows = view._connection.execute(f"SELECT {columns}{where} ORDER BY 1, q.number", values)
+    for key, members in groupby(rows, itemgetter(0)):
+        if key is not None:
+            yield key, [id for _, id in members]
+
+
 def split_sizes(database: Database) -> list[SplitSize]:
     """Return the size of each imported split, by name."""
     sql = """SELECT s.split, (SELECT COUNT(*) FROM queries q WHERE q.split = s.split), COUNT(j.relevance),
@@ -176,9 +217,7 @@ def _sample_rows(view: View, sql: str, table: str, size: int, seed: int) -> Iter
     docids = np.fromiter((docid for (docid,) in rows), np.int64)
     if len(docids) > size:
         docids = np.sort(np.random.default_rng(seed).choice(docids, size, replace=False))
-    for start in range(0, len(docids), CHUNK_ROWS):
-        chunk = json.dumps(docids[start : start + CHUNK_ROWS].tolist())
-        yield from view._connection.execute(f"{sql} IN (SELECT value FROM json_each(?)) ORDER BY 1", (chunk,))
+    return select_in_chunks(view, f"{sql} {IN_JSON_SQL} ORDER BY 1", docids.tolist())
 
 
 BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind ="
@@ -276,6 +315,29 @@ def duplicate_targets(database: Database, ids: Sequence[str]) -> dict[str, list[
     for source, target in database._connection.execute(sql, (json.dumps(ids),)):
         targets.setdefault(source, []).append(target)
     return targets
+
+
+def duplicate_links_at(database: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Return source and target of the archive's duplicate links that have one of these questions as an end."""
+    sql = """WITH ends(id) AS (SELECT value FROM json_each(?)) SELECT source, target FROM links WHERE
+        kind = 'duplicate' AND source != target AND (source IN ends OR target IN ends)"""
+    return list(database._connection.execute(sql, (json.dumps(list(ids)),)))
+
+
+def docids_of_answers(database: Database, question_docids: Iterable[int]) -> dict[int, list[int]]:
+    """Map each question's docid to those of its answers: accepted first, then by votes."""
+    sql = f"""SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number
+        {IN_JSON_SQL} ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
+    answers: dict[int, list[int]] = {}
+    for question, answer in select_in_chunks(database, sql, question_docids):
+        answers.setdefault(question, []).append(answer)
+    return answers
+
+
+def docids_of_questions(database: Database, answer_docids: Iterable[int]) -> dict[int, int]:
+    """Map each answer's docid to that of its question, if the question exists."""
+    sql = "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number"
+    return dict(select_in_chunks(database, f"{sql} {IN_JSON_SQL}", answer_docids))
 
 
 def query_sources(database: Database, split: str) -> dict[str, str]:

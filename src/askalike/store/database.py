@@ -1,8 +1,9 @@
 """An archive's SQLite file: connections, transactions, and error messages for users."""
 
+import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +15,7 @@ from askalike.core.files import identify
 from askalike.core.values import format_count, now
 
 ROWS_AT_A_TIME = 256
+CHUNK_ROWS = 10_000
 
 
 P = ParamSpec("P")
@@ -280,6 +282,16 @@ def execute(archive: WritableDatabase, sql: str, *values: object) -> sqlite3.Cur
 def fetch_int(database: Database, sql: str, *values: object) -> int:
     """Return the single number of a query's result; NULL counts as 0."""
     return int(database._connection.read(sql, values)[0][0] or 0)
+
+
+def select_in_chunks(
+    database: Database, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()
+) -> Iterator[Any]:
+    """Yield the rows of a query whose first value is a JSON list of keys, for CHUNK_ROWS keys at a time."""
+    wanted = list(keys)
+    for start in range(0, len(wanted), CHUNK_ROWS):
+        chunk = json.dumps(wanted[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
+        yield from database._connection.read(sql, (chunk, *values))
 
 
 class FirstTextStore:

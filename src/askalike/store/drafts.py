@@ -9,7 +9,7 @@ from typing import Literal
 
 from askalike.core.errors import InputError
 from askalike.core.iteration import chunks_before_error
-from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedRow
+from askalike.core.records import Answer, Link, Markup, Place, Question, RejectedRow
 from askalike.core.values import format_count, hash_texts, now
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError

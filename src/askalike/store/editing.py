@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Answer, Link, Question
+from askalike.core.records import Answer, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.database import IN_JSON_SQL, atomic, change_transaction, storage_errors, write_transaction
 from askalike.store.languages import detect_text_language
-from askalike.store.records import check_record
-from askalike.store.view import ACCEPTED_SQL, ANSWER_SQL, answer_from_row
+from askalike.store.records import ACCEPTED_SQL, ANSWER_SQL, answer_from_row, check_record
 from askalike.store.writer import ArchiveWriter
 
 MAX_RECORDS = 1_000

@@ -12,7 +12,7 @@ from typing import IO, Any, Protocol, Self
 
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import chunks_before_error
-from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
+from askalike.core.records import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 from askalike.core.values import format_count, hash_texts, now
 from askalike.store.archive import Archive
 from askalike.store.comparison import BatchRecord, Difference, compare_batch

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, EvaluationQuery, LocatedRecord, Place, Question
+from askalike.core.records import Answer, EvaluationQuery, LocatedRecord, Place, Question
 from askalike.store.archive import Archive
 from askalike.store.database import fetch_int
 from askalike.text.clean import plain_text

@@ -1,20 +1,21 @@
-"""The tables of the archive's records: records as rows, rows that a filter selects, and the originals of duplicates."""
+"""The tables of the archive's records: as rows and back; originals of duplicates; the rows that a filter selects."""
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.errors import InputError
+from askalike.core.arrays import Ints
+from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter, LeftOut
-from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
-from askalike.store.database import Database
+from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
+from askalike.store.database import Database, fetch_int
 
 encode_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -23,6 +24,11 @@ QUESTION_COLUMNS = (
     "votes", "accepted_answer_id", "rephrasings", "marks", "solved_in",
 )  # fmt: skip
 ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
+
+QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
+ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
+    FROM answers a LEFT JOIN questions q ON q.id = a.question_id"""
+ACCEPTED_SQL = "a.id = q.accepted_answer_id AND a.question_id = q.id"
 
 StoredRecord = Question | Answer | Link | EvaluationQuery | Judgement
 NUMBERS: Mapping[type, Sequence[str]] = {
@@ -40,9 +46,6 @@ Row = tuple[Any, ...]
 TARGETS_SQL = """SELECT l.source, l.target, t.number FROM json_each(?) k
     CROSS JOIN links l ON l.source = k.value AND l.kind = 'duplicate' AND l.target != l.source
     LEFT JOIN questions t ON t.id = l.target ORDER BY l.source, t.number, l.target"""
-HAS_ORIGINAL_SQL = """SELECT s.number FROM links l JOIN questions s ON s.id = l.source
-    JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target"""
-"""SQL for the docids of duplicates whose original is in the archive."""
 
 
 class RecordTable(NamedTuple):
@@ -82,6 +85,18 @@ def question_row(q: Question) -> Row:
 def answer_row(a: Answer) -> Row:
     """Return the values of ANSWER_COLUMNS."""
     return (a.question_id, a.body, a.markup, a.created_at, a.author, a.url, a.license, a.votes, a.label)
+
+
+def question_from_row(row: Sequence[Any]) -> Question:
+    """Return the question in a row of QUESTION_SQL."""
+    fields: tuple[Any, ...] = (*row[1:5], decode_strings(row[5]), *row[6:15], *map(decode_strings, row[15:17]), row[17])
+    return Question(*fields)
+
+
+def answer_from_row(row: Sequence[Any]) -> Answer:
+    """Return the answer in a row of ANSWER_SQL."""
+    fields: tuple[Any, ...] = (*row[1:5], bool(row[11]), *row[5:11])
+    return Answer(*fields)
 
 
 def query_row(q: EvaluationQuery) -> Row:
@@ -225,6 +240,9 @@ def _first_end(id: str, targets: dict[str, list[str]], docids: dict[str, int]) -
     return min(ends, key=lambda target: docids[target])
 
 
+HAS_ORIGINAL_SQL = """SELECT s.number FROM links l JOIN questions s ON s.id = l.source
+    JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target"""
+"""SQL for the docids of duplicates whose original is in the archive."""
 LEFT_OUT_SQL: dict[LeftOut, str] = {
     "closed": """(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))""",
     "locked": """instr(q.marks, '"locked"')""",
@@ -237,7 +255,7 @@ A duplicate with its original in the archive is never left out: the original is 
 """
 
 
-def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> NDArray[np.int64]:
+def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filter) -> Ints:
     """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64)."""
     values: list[Any] = []
     sql = "SELECT q.number FROM questions q WHERE 1"
@@ -259,3 +277,18 @@ def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filte
 def escape_surrogates(text: str) -> str:
     """Escape lone surrogates, which SQLite rejects and no stored text contains."""
     return text.encode(errors="backslashreplace").decode()
+
+
+class UnknownTagError(SettingsError):
+    """A filter requires a tag that no question of the archive has."""
+
+
+def require_tags(database: Database, tags: Sequence[str]) -> None:
+    """Raise UnknownTagError for a tag that no question of the archive has."""
+    for tag in tags:
+        sql = "SELECT EXISTS (SELECT 1 FROM question_tags WHERE tag = ?)"
+        if not fetch_int(database, sql, escape_surrogates(tag)):
+            known = [name for (name,) in database._connection.execute("SELECT DISTINCT tag FROM question_tags")]
+            similar = get_close_matches(tag.lower(), known, 3)
+            advice = f"; similar ones: {', '.join(similar)}" if similar else ""
+            raise UnknownTagError(f"tag {tag!a}: no question has it{advice}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from askalike.core.types import DocumentKind
+from askalike.core.records import DocumentKind
 from askalike.core.values import now
 from askalike.store.comparison import LISTS, BatchRecord, Difference, StoredRow, changed_fields
 from askalike.store.database import Database

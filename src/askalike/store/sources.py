@@ -6,16 +6,16 @@ records have their own ids in an archive, or these with the source's prefix.
 
 import json
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
+from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
 from askalike.store.database import Database, WritableDatabase, fetch_int, write_transaction
 from askalike.store.records import TABLES, StoredRecord
+from askalike.store.view import View
 
 MAX_NAME_LENGTH = 200
 FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")
@@ -148,11 +148,14 @@ def last_imports(database: Database) -> dict[str, tuple[str, int]]:
     return {name: (reader, rejected) for name, reader, rejected in database._connection.execute(sql)}
 
 
-def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield id and source name of those of the questions (or answers) that have a source."""
-    sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {kind} t ON t.id = k.value
+def source_names(view: View, ids: Iterable[str]) -> dict[str, str]:
+    """Map each id to the name of the source that its question (or answer) came from.
+
+    Records written in the archive itself, over HTTP or by a moderator, have none and are left out.
+    """
+    sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {view.kind} t ON t.id = k.value
         JOIN imports i ON i.number = t.import_number JOIN sources s ON s.number = i.source_number"""
-    yield from connection.execute(sql, (json.dumps(list(ids)),))
+    return dict(view._connection.execute(sql, (json.dumps(list(ids)),)))
 
 
 def _is_prefix_taken(database: Database, prefix: str) -> bool:

@@ -4,42 +4,27 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from askalike.core.errors import SettingsError
+from askalike.core.arrays import Ints
 from askalike.core.filters import Filter
-from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
-from askalike.store.database import IN_JSON_SQL, SharedConnection
+from askalike.core.records import Answer, DocumentKind, Link, LinkKind, Question
+from askalike.core.relevance import Split
+from askalike.store.database import CHUNK_ROWS, IN_JSON_SQL, SharedConnection, select_in_chunks
 from askalike.store.labels import Clusters
 from askalike.store.records import (
+    ACCEPTED_SQL,
     ANSWER_COLUMNS,
-    QUESTION_COLUMNS,
-    decode_strings,
-    escape_surrogates,
+    ANSWER_SQL,
+    QUESTION_SQL,
+    answer_from_row,
+    question_from_row,
     select_filtered_docids,
 )
-from askalike.store.sources import source_names
 
-CHUNK_ROWS = 10_000
 MAPPED_ROWS, MAPPED_BYTES = 1_000, 1 << 40  # from so many ids on the file is mapped: 27 instead of 47 ms for 18,000
 REMEMBERED_FILTERS = 4
-
-QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions"
-ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
-    FROM answers a LEFT JOIN questions q ON q.id = a.question_id"""
-
-ACCEPTED_SQL = "a.id = q.accepted_answer_id AND a.question_id = q.id"
-
-
-class UnknownTagError(SettingsError):
-    """A filter requires a tag that no question of the archive has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +48,7 @@ class View:
     held_out_splits: tuple[str, ...] = ()
     held_out_ids: frozenset[str] = frozenset()
     engine: str | None = field(default=None, kw_only=True)
-    _filtered: dict[Filter, tuple[int, NDArray[np.int64]]] = field(
-        default_factory=dict, kw_only=True, compare=False, repr=False
-    )
+    _filtered: dict[Filter, tuple[int, Ints]] = field(default_factory=dict, kw_only=True, compare=False, repr=False)
 
     def require_in_place(self) -> None:
         """See Archive.require_in_place."""
@@ -118,11 +101,6 @@ class View:
         row = self._connection.execute("SELECT committed_at FROM changes WHERE number = ?", (change,)).fetchone()
         return row[0] if row else None
 
-    def pending_changes(self, since: int) -> tuple[int, str | None]:
-        """Return the number of changes after change `since`, and the time of the first of them."""
-        sql = "SELECT COUNT(*), MIN(committed_at) FROM changes WHERE number > ?"
-        return self._connection.execute(sql, (since,)).fetchone()  # type: ignore[no-any-return]
-
     @property
     def language(self) -> str | None:
         """The language of the whole archive; None if it has several or an unknown one."""
@@ -157,11 +135,6 @@ class View:
         """Yield docid, id and title of every question of the archive, by docid."""
         yield from self._connection.execute("SELECT number, id, title FROM questions ORDER BY number")
 
-    def latest_questions(self, limit: int) -> list[Question]:
-        """Return the questions of the archive with the latest dates, latest first."""
-        rows = self._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
-        return [question_from_row(row) for row in rows]
-
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
         for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):
@@ -187,64 +160,18 @@ class View:
         if len(docids) >= MAPPED_ROWS:
             self._connection.read(f"PRAGMA mmap_size = {MAPPED_BYTES}")
         sql = f"SELECT json_group_array(q.id) FROM json_each(?) d LEFT JOIN {self.kind} q ON q.number = d.value"
-        return [id for [ids] in self._select_in_chunks(sql, docids) for id in json.loads(ids)]
+        return [id for [ids] in select_in_chunks(self, sql, docids) for id in json.loads(ids)]
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each existing id to its docid."""
         sql = f"SELECT json_group_array(id), json_group_array(number) FROM {self.kind} WHERE id {IN_JSON_SQL}"
-        columns = self._select_in_chunks(sql, ids)  # lists of JSON are faster than many rows
+        columns = select_in_chunks(self, sql, ids)  # lists of JSON are faster than many rows
         return {id: docid for own in columns for id, docid in zip(*map(json.loads, own), strict=True)}
-
-    def sources(self, ids: Iterable[str]) -> dict[str, str]:
-        """Map each id to the name of the source that its question (or answer) came from.
-
-        Records written in the archive itself, over HTTP or by a moderator, have none and are left out.
-        """
-        return dict(source_names(self._connection, self.kind, ids))
-
-    @property
-    def has_bodies(self) -> bool:
-        """Whether any question of the archive has a body."""
-        return self._exists("questions WHERE body != ''")
-
-    @property
-    def has_code(self) -> bool:
-        """Whether any question of the archive has code in its body."""
-        return self._exists("questions WHERE markup = 'html' AND (body LIKE '%<code%' OR body LIKE '%<pre%')")
-
-    @property
-    def has_tags(self) -> bool:
-        """Whether any question of the archive has a tag."""
-        return self._exists("question_tags")
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether any answer of the archive has a text."""
-        return self._exists("answers WHERE TRIM(body) != ''")
-
-    @property
-    def has_votes(self) -> bool:
-        """Whether any row of the archive has a positive number of votes."""
-        return self._exists(f"{self.kind} WHERE votes > 0")
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
         """Map each existing docid to its votes, if these are not 0."""
         sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number {IN_JSON_SQL}"
-        return dict(self._select_in_chunks(sql, docids))
-
-    def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
-        """Map each question's docid to those of its answers: accepted first, then by votes."""
-        sql = f"""SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number
-            {IN_JSON_SQL} ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
-        answers: dict[int, list[int]] = {}
-        for question, answer in self._select_in_chunks(sql, question_docids):
-            answers.setdefault(question, []).append(answer)
-        return answers
-
-    def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
-        """Map each answer's docid to that of its question, if the question exists."""
-        sql = "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number"
-        return dict(self._select_in_chunks(f"{sql} {IN_JSON_SQL}", answer_docids))
+        return dict(select_in_chunks(self, sql, docids))
 
     def get_questions(self, ids: Iterable[str]) -> dict[str, Question]:
         """Return the questions in the view with these ids, by id."""
@@ -256,13 +183,13 @@ class View:
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers of the archive with these ids, by id."""
-        rows = self._select_in_chunks(f"{ANSWER_SQL} WHERE a.id {IN_JSON_SQL}", ids)
+        rows = select_in_chunks(self, f"{ANSWER_SQL} WHERE a.id {IN_JSON_SQL}", ids)
         return {row[1]: answer_from_row(row) for row in rows}
 
     def get_answers_to(self, question_ids: Iterable[str]) -> dict[str, list[Answer]]:
         """Map each question id to its answers: accepted first, then by votes, then by docid."""
         answers_to: dict[str, list[Answer]] = {id: [] for id in question_ids}
-        for row in self._select_in_chunks(f"{ANSWER_SQL} WHERE a.question_id {IN_JSON_SQL}", answers_to):
+        for row in select_in_chunks(self, f"{ANSWER_SQL} WHERE a.question_id {IN_JSON_SQL}", answers_to):
             answers_to[row[2]].append(answer_from_row(row))
         for answers in answers_to.values():
             answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
@@ -272,7 +199,7 @@ class View:
         """Map the docid of each question with an accepted answer in the view to that answer."""
         sql = f"""SELECT q.number, a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, 1 FROM questions q
             JOIN answers a ON {ACCEPTED_SQL} WHERE q.number {IN_JSON_SQL} AND (? IS NULL OR a.created_at < ?)"""
-        rows = self._select_in_chunks(sql, question_docids, [self.before] * 2)
+        rows = select_in_chunks(self, sql, question_docids, [self.before] * 2)
         return {row[0]: answer_from_row(row[1:]) for row in rows}
 
     def clusters(self) -> Clusters:
@@ -294,32 +221,7 @@ class View:
             if clusters is None or not clusters.is_held_out(row[0], row[1]):
                 yield Link(*row)
 
-    def duplicate_links_at(self, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """Return source and target of the archive's duplicate links that have one of these questions as an end."""
-        sql = """WITH ends(id) AS (SELECT value FROM json_each(?)) SELECT source, target FROM links WHERE
-            kind = 'duplicate' AND source != target AND (source IN ends OR target IN ends)"""
-        return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
-
-    def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
-        """Yield each tag (or category) with the ids of its questions in the view, by docid."""
-        where, values = self._where_clause("questions", prefix="q.")
-        tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question_number"
-        columns = {"tag": tags, "category": "q.category, q.id FROM questions q"}[attribute]
-        rows = self._connection.execute(f"SELECT {columns}{where} ORDER BY 1, q.number", values)
-        for key, members in groupby(rows, itemgetter(0)):
-            if key is not None:
-                yield key, [id for _, id in members]
-
-    def require_tags(self, tags: Sequence[str]) -> None:
-        """Raise UnknownTagError for a tag that no question of the archive has."""
-        for tag in tags:
-            if not self._exists("question_tags WHERE tag = ?", escape_surrogates(tag)):
-                known = [name for (name,) in self._connection.execute("SELECT DISTINCT tag FROM question_tags")]
-                similar = get_close_matches(tag.lower(), known, 3)
-                advice = f"; similar ones: {', '.join(similar)}" if similar else ""
-                raise UnknownTagError(f"tag {tag!a}: no question has it{advice}")
-
-    def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
+    def filtered_docids(self, filter: Filter) -> Ints:
         """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64).
 
         They are cached until the archive changes: a service often searches with the same filter.
@@ -335,9 +237,6 @@ class View:
     def _meta_value(self, key: str) -> Any:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
-
-    def _exists(self, rows_sql: str, *values: str) -> bool:
-        return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})", values).fetchone()[0])
 
     def _where_clause(
         self, kind: DocumentKind, since: int = 0, prefix: str = "", with_answers: bool = False
@@ -376,14 +275,8 @@ class View:
     def _select_questions(self, column: str, keys: Iterable[str | int]) -> Iterator[tuple[int, Question]]:
         clauses, values = self._conditions()
         where = " AND ".join([f"{column} {IN_JSON_SQL}", *clauses])
-        for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values):
+        for row in select_in_chunks(self, f"{QUESTION_SQL} WHERE {where}", keys, values):
             yield row[0], question_from_row(row)
-
-    def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
-        wanted = list(keys)
-        for start in range(0, len(wanted), CHUNK_ROWS):
-            chunk = json.dumps(wanted[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
-            yield from self._connection.read(sql, (chunk, *values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,15 +305,3 @@ class CommittedView(View):
     @property
     def change(self) -> int:
         return 0
-
-
-def question_from_row(row: Sequence[Any]) -> Question:
-    """Return the question in a row of QUESTION_SQL."""
-    fields: tuple[Any, ...] = (*row[1:5], decode_strings(row[5]), *row[6:15], *map(decode_strings, row[15:17]), row[17])
-    return Question(*fields)
-
-
-def answer_from_row(row: Sequence[Any]) -> Answer:
-    """Return the answer in a row of ANSWER_SQL."""
-    fields: tuple[Any, ...] = (*row[1:5], bool(row[11]), *row[5:11])
-    return Answer(*fields)

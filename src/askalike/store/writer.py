@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
 from askalike.store.database import IN_JSON_SQL, SharedConnection, change_transaction
 from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings

@@ -13,7 +13,7 @@ import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
-from askalike.core.types import Markup
+from askalike.core.records import Markup
 from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES, stem, stem_all, stop_words, word_language
 from askalike.text.tokens import NumberedTerms, SpanColumns, TermTable

@@ -2,7 +2,7 @@
 
 import re
 
-from askalike.core.types import Markup
+from askalike.core.records import Markup
 from askalike.text.clean import plain_text
 
 _BANNER_PHRASES = (

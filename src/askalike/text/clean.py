@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from askalike.core.errors import InputError
-from askalike.core.types import Answer, Markup, Question
+from askalike.core.records import Answer, Markup, Question
 
 CodeRule = Literal["drop", "keep"]
 """Whether text in `<pre>` and `<code>` is kept."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import Stemmer
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array
 from askalike.core.files import user_cache
 from askalike.native.code_files import CodeFolder
 
@@ -205,7 +205,7 @@ def _open(contents: Mapping[str, memoryview]) -> "LanguageIdentifier":
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)
 
 
-def _read_array(content: memoryview) -> NDArray[Any]:
+def _read_array(content: memoryview) -> Array:
     """Return the array in a file of NumPy's format, without a copy."""
     head = BytesIO(content[:_MAX_HEAD_BYTES])
     np.lib.format.read_magic(head)

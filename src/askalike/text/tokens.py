@@ -15,9 +15,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from askalike.core.arrays import Ints
 from askalike.native.compiled import Matrix, compiled, inlined
 
-Ints = NDArray[np.int64]
 SpanColumns = tuple[Sequence[str], Ints]
 """The terms of a text in order, and (2, terms): the start and end of each."""
 

@@ -1,17 +1,21 @@
 """The candidates, from the simplest to the most complex, and the requirements of each family."""
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
+from askalike import rankers
 from askalike.core import registry
-from askalike.experiments.grid_search import Grid, tuning_grids
-from askalike.experiments.trials import RankerSettings, Trial
+from askalike.core.errors import SettingsError
+from askalike.rankers import Tunable
 from askalike.store import Archive
 from askalike.text.subwords import VECTORS_PACKAGE
+from askalike.tuning.trials import RankerSettings, Trial
 
+Grid = Mapping[str, Sequence[Any]]
+"""Setting → the values to try."""
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 EXTRA_MODULES = {"vectors": ("tokenizers", VECTORS_PACKAGE), "encoder": ("tokenizers",)}
@@ -28,33 +32,40 @@ VOTES_RANKER = "votes"
 VOTE_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6)
 """The weights of votes, relative to the sum of the other parts' weights."""
 
-INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
-N_DISTINCT_STAGES = 4
-"""The number of kinds of candidates per family; a candidate with distinct hits is this many stages later."""
-CROSS_STAGE = 2_000
-"""Stages added to a candidate with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
-FAMILY_STAGES = (WITH_VOTES + N_DISTINCT_STAGES + 1, 2 * N_DISTINCT_STAGES)
-"""The stage of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
+ACTIVE_NOW, UNTUNED, TUNED, WITH_VOTES = range(4)
+"""The kinds of candidates without a dense ranker, the simplest first."""
+
+
+class Stage(NamedTuple):
+    """The place of a candidate, by its fields in their order: of two that are as good, the simpler is chosen.
+
+    family: 0 for lexical rankers, then the place of the dense ranker's family. kind: of the candidates of a family.
+    """
+
+    has_cross_encoder: bool = False
+    family: int = 0
+    has_distinct_hits: bool = False
+    kind: int = ACTIVE_NOW
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Trials of one kind; the best one represents the candidate.
 
-    stage: earlier is simpler. lexical_base: the lexical ranker that is part of all its trials, if there is one.
+    lexical_base: the lexical ranker that is part of all its trials, if there is one.
     """
 
     name: str
-    stage: int
+    stage: Stage
     trials: Sequence[Trial]
     lexical_base: Trial | None = None
 
     @property
     def is_lexical(self) -> bool:
         """Whether it is a lexical ranker, without votes."""
-        return self.stage in (UNTUNED, TUNED)
+        return self.stage in (Stage(kind=UNTUNED), Stage(kind=TUNED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +113,8 @@ def missing_module(family: CandidateFamily) -> str | None:
 def incumbent_candidate(trial: Trial) -> Candidate:
     """Return the active ranker before tuning as a candidate; the default ranker is a candidate of its own."""
     if trial == Trial(DEFAULT_RANKER):
-        return Candidate(DEFAULT_RANKER, UNTUNED, (trial,))
-    return Candidate(f"{trial.ranker}, active now", INCUMBENT, (trial,))
+        return Candidate(DEFAULT_RANKER, Stage(kind=UNTUNED), (trial,))
+    return Candidate(f"{trial.ranker}, active now", Stage(kind=ACTIVE_NOW), (trial,))
 
 
 def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Candidate]:
@@ -111,11 +122,12 @@ def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Cand
 
     The trials do not depend on labels, so that nested folds can share them.
     """
-    yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
+    yield Candidate(DEFAULT_RANKER, Stage(kind=UNTUNED), (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
         varied = [settings for grid in tuning_grids(archive, name, fixed) for settings in vary_one(grid)]
         unique = {tuple(sorted(settings.items())): settings for settings in varied}
-        yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, settings) for settings in unique.values()))
+        trials = tuple(Trial(name, settings) for settings in unique.values())
+        yield Candidate(f"{name}, tuned", Stage(kind=TUNED), trials)
 
 
 def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
@@ -126,21 +138,30 @@ def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
         yield from ({**first, name: value} for value in values[1:])
 
 
-def dense_candidates(base: Trial, dense: Trial, name: str, stage: int, has_votes: bool) -> Iterator[Candidate]:
-    """Yield a dense ranker alone, in hybrids with the lexical base with several weights, and both with votes."""
-    both = f"{base.ranker} + {name}"
-    yield Candidate(name, stage, (dense,))
-    yield Candidate(f"hybrid ({both})", stage + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
-    if has_votes:
-        yield votes_candidate(name, stage + 2, (dense,), ((1.0,),))
-        yield votes_candidate(both, stage + 3, (base, dense), ABSOLUTE_WEIGHTS, base)
+def dense_candidates(
+    bases: Sequence[Trial], dense: Trial, name: str, place: int, has_votes: bool
+) -> Iterator[Candidate]:
+    """Yield a dense ranker alone, in hybrids with each lexical base with several weights, and both with votes.
+
+    place: that of its family among all families, from 1.
+    """
+    alone, hybrid, alone_with_votes, hybrid_with_votes = (Stage(family=place, kind=kind) for kind in range(4))
+    for base in bases:
+        both = f"{base.ranker} + {name}"
+        if base is bases[0]:
+            yield Candidate(name, alone, (dense,))
+        yield Candidate(f"hybrid ({both})", hybrid, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
+        if has_votes and base is bases[0]:
+            yield votes_candidate(name, alone_with_votes, (dense,), ((1.0,),))
+        if has_votes:
+            yield votes_candidate(both, hybrid_with_votes, (base, dense), ABSOLUTE_WEIGHTS, base)
 
 
 def votes_candidate(
-    name: str, stage: int, parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
+    name: str, stage: Stage, parts: Sequence[Trial], choices: Sequence[Sequence[float]], base: Trial | None = None
 ) -> Candidate:
     """Return hybrids of rankers and the documents' votes, for each choice of weights and each weight of votes."""
-    weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
+    weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(choices, VOTE_WEIGHTS)]
     trials = tuple(absolute_hybrids((*parts, Trial(VOTES_RANKER)), weights))
     return Candidate(f"hybrid ({name} + {VOTES_RANKER})", stage, trials, base)
 
@@ -153,7 +174,9 @@ def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[f
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
     """Return a candidate's trial with distinct hits: no two of them ask the same."""
-    stage = max(candidate.stage, WITH_VOTES) + N_DISTINCT_STAGES
+    stage = candidate.stage._replace(has_distinct_hits=True)
+    if not stage.family:
+        stage = stage._replace(kind=WITH_VOTES)  # all lexical rankers with distinct hits count as equally simple
     trials = (Trial("distinct", _composite_settings(trial)),)
     return Candidate(f"distinct ({candidate.name})", stage, trials, candidate.lexical_base)
 
@@ -161,10 +184,32 @@ def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
 def cross_encoder_candidate(candidate: Candidate, trial: Trial, cross_encoder: Trial) -> Candidate:
     """Return a candidate's trial with its first hits re-ranked by a cross-encoder."""
     trials = (Trial("cascade", {**_composite_settings(trial, cross_encoder), "depth": CROSS_DEPTH}),)
-    return Candidate(f"cross_encoder ({candidate.name})", CROSS_STAGE + candidate.stage, trials, candidate.lexical_base)
+    stage = candidate.stage._replace(has_cross_encoder=True)
+    return Candidate(f"cross_encoder ({candidate.name})", stage, trials, candidate.lexical_base)
 
 
 def _composite_settings(*parts: Trial) -> RankerSettings:
     """Return the settings of a ranker that has these parts."""
     settings = {f"{part.ranker}.{key}": value for part in parts for key, value in part.settings.items()}
     return {"parts": [part.ranker for part in parts], **settings}
+
+
+def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
+    """Return the grids that a ranker declares, without the fixed settings.
+
+    A similarity has its own grids, and those of text settings: the weights of the fields if the archive has titles
+    and bodies, and the treatment of code if bodies contain any. The first values are the defaults, so that the first
+    trial is the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
+    """
+    if ranker in registry.names("similarity"):
+        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields"))
+        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
+    created = rankers.create(ranker, fixed, archive.path)
+    if not isinstance(created, Tunable):
+        example = "tune = { KEY = [VALUE, VALUE] }"
+        raise SettingsError(f"{ranker} has no settings to tune; name the values to try, as in {example}")
+    return [_drop_fixed(grid, fixed) for grid in created.grids]
+
+
+def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:
+    return {name: values for name, values in grid.items() if name not in fixed}

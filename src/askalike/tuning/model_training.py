@@ -9,18 +9,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
-from askalike.experiments import models
-from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.training_pairs import LABEL_SIGNALS, count_pairs
 from askalike.learning.trainers import TrainingProgress, TrainingRecipe, load_recipe
-from askalike.rankers import MODELS_FOLDER
+from askalike.rankers import MODELS_FOLDER, Ranker
 from askalike.store import Archive, View, sample_questions
+from askalike.tuning import models
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import OutOfTimeError, RankerSettings, Trial
 
 if TYPE_CHECKING:
     from askalike.encoders.pretrained import PretrainedEncoder
@@ -71,17 +71,22 @@ class Teacher:
         """The number of words of the archive's questions encoded per second."""
         return self._words_per_s if self.encoder else 0.0
 
-    def share_encoder(self, ranker: Any) -> None:
-        """Share this encoder with a ranker and its parts if they use the same model."""
-        encoder = getattr(ranker, "encoder", None)
-        if encoder is not None and encoder.fingerprint == self.encoder.fingerprint:
-            ranker.encoder = self.encoder
-        for part in ranker.parts:
-            self.share_encoder(part)
+    def create_ranker(self, name: str, settings: RankerSettings, archive: Archive) -> Ranker:
+        """Return a ranker, as `rankers.create` does, which shares this encoder if it uses the same model."""
+        ranker = rankers.create(name, settings, archive)
+        self._share_encoder(ranker)
+        return ranker
 
     def clear_memory(self) -> None:
         """Remove its stored vectors from the disk."""
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _share_encoder(self, ranker: Any) -> None:
+        encoder = getattr(ranker, "encoder", None)
+        if encoder is not None and encoder.fingerprint == self.encoder.fingerprint:
+            ranker.encoder = self.encoder
+        for part in ranker.parts:
+            self._share_encoder(part)
 
     @cached_property
     def _probes(self) -> Sequence[Question]:

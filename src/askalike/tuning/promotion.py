@@ -8,16 +8,17 @@ from typing import Any
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Progress, Split
+from askalike.core.iteration import Progress
+from askalike.core.relevance import Split
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import ALPHA, SystemPair, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
-from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.labels.splits import load_split, splits_to_hold_out, unlearned_splits
 from askalike.learning.trainers import list_recipes
+from askalike.measuring.rankers import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
@@ -86,7 +87,7 @@ def promote(
     candidate, active = rankers.create(name, settings, archive), rankers.create(None, {}, archive)
     if name in list_recipes() and name not in rankers.trained_model_names(archive.path):
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
-    if is_served(archive, candidate):
+    if rankers.is_served(archive, candidate):
         return Promotion(name, active.name, False, f"{name} with these settings is already active", measure)
     queries = _select_queries(archive, (candidate, active))
     if queries.n < MIN_QUERIES:
@@ -111,12 +112,6 @@ def _describe_difference(pair: SystemPair, active: str, measure: str, queries: _
     points, low, high = 100 * pair.difference, 100 * pair.low, 100 * pair.high
     interval = f"{points:+.1f} points {measure} [{low:.1f}, {high:.1f}]"
     return f"{interval} over {active}, p {format_p(pair.p)}, {queries}: {verdict}"
-
-
-def is_served(archive: Archive, ranker: Ranker) -> bool:
-    """Return whether this is the archive's active ranker, activated or default, with the same settings."""
-    active = rankers.create(None, {}, archive)
-    return (ranker.name, ranker.values) == (active.name, active.values)
 
 
 def _compare_rankers(

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askalike.core.types import Qrels, Question, Split
+from askalike.core.records import Question
+from askalike.core.relevance import Qrels, Split
 from askalike.labels.splits import type_titles
 from askalike.store import Archive, sample_questions, shuffle_names
 from askalike.text.clean import plain_text

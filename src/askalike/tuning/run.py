@@ -1,31 +1,39 @@
 """Tuning: tries candidates within the time budget, chooses one, measures it once, activates it and calibrates it."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
+from askalike.core import registry
 from askalike.core.errors import AskalikeError, SettingsError
+from askalike.core.iteration import LogCallback
 from askalike.core.model_folders import find_model
-from askalike.core.types import LogCallback
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
-from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
-from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
+from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
+from askalike.tuning.candidate_search import (
+    CandidateResult,
+    EventListener,
+    SearchContext,
+    Skipped,
+    estimate_incumbent_s,
+    estimate_verdict_s,
+    try_candidates,
+)
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, PRETRAINED_RANKER, list_families
 from askalike.tuning.model_training import ModelTrainer, Teacher
-from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState
-from askalike.tuning.successive_candidates import CandidateResult, EventListener, Skipped, SuccessiveCandidates
-from askalike.tuning.task import TuningTask, make_task
+from askalike.tuning.task import make_task
+from askalike.tuning.trials import RankerFactory, Trial, TrialEvaluator
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 3
@@ -84,11 +92,13 @@ def tune_archive(
     for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
+    if cross_encoder and CROSS_ENCODER_RANKER not in registry.names("ranker"):
+        raise SettingsError(f"{CROSS_ENCODER_RANKER} is not installed: pip install 'askalike[research]'")
     trial = _encoder_trial(archive, encoder)
     task = make_task(archive, seed)
     state = TuningState(archive.path, [STATE_VERSION, content_hash(archive), measure, rule, dict(fixed or {}), seed])
     teacher = Teacher(trial, archive.view(), state) if trial else None
-    share_encoder = teacher.share_encoder if teacher else lambda ranker: None
+    create = teacher.create_ranker if teacher else rankers.create
     evaluator = TrialEvaluator(
         RankingTask(archive),
         {"dev": task.dev, "test": task.evaluation_split},
@@ -97,77 +107,62 @@ def tune_archive(
         held_out=task.held_out_splits,
         fixed={**(fixed or {}), **task.fixed},
         memory=state,
-        prepare=share_encoder,
+        create=create,
     )
     trainer = ModelTrainer(archive, task, state, teacher, log)
-    budget = Budget(budget_s, RESERVED_SHARE)
-    search = SuccessiveCandidates(task, evaluator, trainer, budget, on_event)
+    context = SearchContext(task, evaluator, trainer, Budget(budget_s, RESERVED_SHARE))
     on_event(task)
-    incumbent = _incumbent_trial(archive, evaluator)
-    _announce("the active ranker is measured", search.estimate_incumbent_s(incumbent), log)
-    _try_candidates(search, incumbent, cross_encoder)
-    _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
-    verdict = reach_verdict(task, evaluator, search.evaluated_trials)
-    ranker = _activate(archive, verdict, task, evaluator, share_encoder, fixed or {})
-    served = verdict.served_trial.trial
+    active = _incumbent_trial(archive, evaluator)
+    _announce("the active ranker is measured", estimate_incumbent_s(context, active), log)
+    tried = try_candidates(context, active, cross_encoder, on_event)
+    _announce("the chosen ranker is measured on other queries", estimate_verdict_s(context, tried.incumbent), log)
+    verdict = reach_verdict(task, evaluator, tried.contest)
+    ranker = _activate(context, verdict, create, fixed or {})
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
-    is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
     searcher = open_current(ranker, archive.view())
-    calibration_result, reason = _calibrate(archive, ranker, searcher, task, budget, is_label_trained=is_label_trained)
+    calibration_result, reason = _calibrate(context, ranker, searcher, verdict.served_trial.trial)
     need_teacher = {family.name for family in list_families() if family.needs_teacher}
-    if teacher and need_teacher.isdisjoint(skipped.name for skipped in search.skipped):
+    if teacher and need_teacher.isdisjoint(skipped.name for skipped in tried.skipped):
         teacher.clear_memory()
-    return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
-
-
-def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encoder: str) -> None:
-    """Try every candidate that the budget allows, from the simplest to the most complex."""
-    search.try_incumbent(incumbent)
-    search.try_lexical()
-    search.try_dense()
-    if cross_encoder:
-        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"encoder": cross_encoder}))
-    search.try_distinct()
+    results = [tried.incumbent, *tried.results]
+    return TuningResult(verdict, results, tried.skipped, calibration_result, reason, state.spent_s)
 
 
 def _activate(
-    archive: Archive,
-    verdict: TuningVerdict,
-    task: TuningTask,
-    evaluator: TrialEvaluator,
-    share_encoder: Callable[[Ranker], None],
-    fixed: Mapping[str, Any],
+    context: SearchContext, verdict: TuningVerdict, create: RankerFactory, fixed: Mapping[str, Any]
 ) -> Ranker:
     """Activate the ranker of a verdict, unless it is active, and return it; record the queries that it was chosen on.
 
     Of the indexes of trials only its own and that of the default ranker remain. fixed: settings of all rankers.
     """
+    archive, task, evaluator = context.archive, context.task, context.evaluator
     own_fixed = {name: value for name, value in fixed.items() if name not in task.fixed}
     served = verdict.served_trial.trial
     settings = {**own_fixed, **served.settings}
-    ranker = rankers.create(served.ranker, settings, archive.path)
-    for kept in (ranker, rankers.create(DEFAULT_RANKER, own_fixed, archive.path)):
-        share_encoder(kept)
-        evaluator.keep_index(kept)
+    ranker = create(served.ranker, settings, archive)
+    evaluator.keep_index(ranker)
+    evaluator.keep_index(create(DEFAULT_RANKER, own_fixed, archive))
     evaluator.remove_indexes()
-    if get_served_ranker(archive) is None or not is_served(archive, ranker):
+    if get_served_ranker(archive) is None or not rankers.is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
     return ranker
 
 
 def _calibrate(
-    archive: Archive, ranker: Ranker, searcher: Searcher, task: TuningTask, budget: Budget, *, is_label_trained: bool
+    context: SearchContext, ranker: Ranker, searcher: Searcher, served: Trial
 ) -> tuple[CalibrationReport | None, str | None]:
-    """Calibrate the active ranker. Return the report, or None and why it is not calibrated.
+    """Calibrate the active ranker, that of the trial `served`. Return the report, or None and why there is none.
 
     A ranker with a part that has learned from labels is calibrated only on the test part.
     """
+    archive, task, budget = context.archive, context.task, context.budget
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "the archive has no duplicate labels"
+    is_label_trained = not context.trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
     split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
-    needed_s = _estimate_s(archive, searcher, task, split_name) if budget.total_remaining_s > 0 else 0.0
+    needed_s = _estimate_s(context, searcher, split_name) if budget.total_remaining_s > 0 else 0.0
     if needed_s >= budget.total_remaining_s:
         about = f": it takes about {format_duration(needed_s)}" if needed_s else ""
         return None, f"no time left{about}; run: askalike calibrate {archive.path}"
@@ -180,13 +175,13 @@ def _calibrate(
     return reports[0], None
 
 
-def _estimate_s(archive: Archive, searcher: Searcher, task: TuningTask, split_name: str) -> float:
+def _estimate_s(context: SearchContext, searcher: Searcher, split_name: str) -> float:
     """Estimate the seconds to rank the split's queries for each use from the time of a few queries."""
-    queries = dict(list(task.dev.queries.items())[:PROBE_QUERIES])
+    queries = dict(list(context.task.dev.queries.items())[:PROBE_QUERIES])
     started = time.monotonic()
     rankers.rank(searcher, queries, PROBE_DEPTH)
     query_s = (time.monotonic() - started) / len(queries)
-    return query_s * min(len(load_split(archive, split_name).qrels), MAX_QUERIES) * USES
+    return query_s * min(len(load_split(context.archive, split_name).qrels), MAX_QUERIES) * USES
 
 
 def _announce(activity: str, needed_s: float, log: LogCallback) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.experiments.trials import Trial, TrialMemory, TrialValues, trial_key
+from askalike.tuning.trials import TrialMemory
 
 STATE_FOLDER = "tuning"
 VALUES_FILE = "values.jsonl"
@@ -45,7 +45,7 @@ class Budget:
 
 
 class TuningState(TrialMemory):
-    """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line per entry.
+    """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line per entry: a run resumes by knowing what was tried.
 
     KEY is a hash of the archive's content and of every option that matters. `created_indexes` are those of this
     archive; in a copy of it, the indexes of the original do not count. `spent_s`: the seconds of all runs so far.
@@ -57,7 +57,6 @@ class TuningState(TrialMemory):
         self.key = hashlib.sha256(json.dumps(key_values, sort_keys=True, default=str).encode()).hexdigest()[:12]
         self.directory, self.folder = directory, directory / STATE_FOLDER / self.key
         self.spent_s = 0.0
-        self._records: dict[str, Any] = {}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / VALUES_FILE
@@ -69,30 +68,22 @@ class TuningState(TrialMemory):
         except OSError as error:
             raise self._write_error(error) from None
 
-    def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
-        return self._records.get(trial_key(trial, part))
-
-    def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
-        self._append(
-            trial_key(trial, part), {measure: dict(query_values) for measure, query_values in values.items()}, seconds
-        )
-
     def record_index(self, index: Path) -> None:
-        self._append("made", str(index.relative_to(self.directory)))
+        self._record("made", str(index.relative_to(self.directory)))
 
     def record_time(self, activity: str, seconds: float) -> None:
         """Add the seconds of work other than a trial to `spent_s`."""
-        self._append(activity, None, seconds)
+        self._record(activity, None, seconds)
 
     def record_loss(self, model: str) -> None:
         """Record that a trained model was not chosen, and is removed."""
-        self._append(_loss_key(model), None)
+        self._record(_loss_key(model), None)
 
     def has_lost(self, model: str) -> bool:
         """Return whether a trained model was not chosen by an earlier run."""
         return _loss_key(model) in self._records
 
-    def _append(self, name: str, value: Any, seconds: float = 0.0) -> None:
+    def _record(self, name: str, value: Any, seconds: float = 0.0) -> None:
         line = json.dumps({"name": name, "found": value, "seconds": round(seconds, 3)})
         try:
             with open(self.folder / VALUES_FILE, "a", encoding="utf-8") as file:

@@ -10,16 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike.core.types import Floats
+from askalike.core.arrays import Floats
 from askalike.evaluation.intervals import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
-from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 from askalike.labels.partitions import nested_folds
 from askalike.labels.splits import split_groups
+from askalike.measuring.rankers import LEADING_MEASURE
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
+from askalike.tuning.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,24 @@ class EvaluatedTrial:
     def mean(self, queries: Sequence[str]) -> float:
         """Return the mean over some of the queries."""
         return float(np.mean([self.values[q] for q in queries]))
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The active ranker before tuning, and the trials that challenge it, in the order in which they were tried."""
+
+    incumbent: EvaluatedTrial
+    challengers: Sequence[EvaluatedTrial]
+
+    @property
+    def trials(self) -> Sequence[EvaluatedTrial]:
+        """All of them."""
+        return [self.incumbent, *self.challengers]
+
+    @property
+    def lexical_trials(self) -> Sequence[EvaluatedTrial]:
+        """Those of lexical rankers."""
+        return [entry for entry in self.trials if entry.candidate.is_lexical]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +95,16 @@ def paired_difference(
     return PairedDifference(float(differences.mean()), low, high, p, len(differences))
 
 
-def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+def choose(contest: Contest, queries: Sequence[str]) -> EvaluatedTrial:
     """Return the best trial of the simplest stage that beats the incumbent significantly and is not itself beaten.
 
-    The incumbent was tried first; if nothing beats it, it is the choice. A hybrid is considered only if its lexical
-    base is the lexical choice on these queries. Of equal trials, the one tried first is chosen. If a pre-trained
-    encoder beats the incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with
-    few queries, the lack of a significant difference means little.
+    If nothing beats the incumbent, it is the choice. A hybrid is considered only if its lexical base is the lexical
+    choice on these queries. Of equal trials, the one tried first is chosen. If a pre-trained encoder beats the
+    incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with few queries, the
+    lack of a significant difference means little.
     """
-    incumbent, lexical = trials[0], choose_lexical(trials, queries)
-    others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]
+    incumbent, lexical = contest.incumbent, choose_lexical(contest, queries)
+    others = [e for e in contest.challengers if e.candidate.lexical_base in (None, lexical.trial)]
     baseline = _value_matrix([incumbent], queries)[:, 0]
     stages = _group_by_stage(others)
     better = [stage for stage in stages if beats_significantly(_value_matrix(stage, queries), baseline)]
@@ -101,14 +119,14 @@ def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Evaluate
     return simplest if simplest.mean(queries) >= encoder_choice.mean(queries) else encoder_choice
 
 
-def choose_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+def choose_lexical(contest: Contest, queries: Sequence[str]) -> EvaluatedTrial:
     """Return the simplest lexical trial that no other lexical one beats significantly on the queries."""
-    return _simplest_unbeaten(_group_by_stage([e for e in trials if e.candidate.is_lexical]), queries)
+    return _simplest_unbeaten(_group_by_stage(contest.lexical_trials), queries)
 
 
-def best_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
+def best_lexical(contest: Contest, queries: Sequence[str]) -> EvaluatedTrial:
     """Return the lexical trial with the highest mean on the queries, which any other has to beat."""
-    return max((e for e in trials if e.candidate.is_lexical), key=lambda e: e.mean(queries))
+    return max(contest.lexical_trials, key=lambda e: e.mean(queries))
 
 
 def beats_significantly(candidate_values: Floats, baseline_values: Floats) -> bool:
@@ -224,11 +242,13 @@ class TuningVerdict:
         }
 
 
-def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[EvaluatedTrial]) -> TuningVerdict:
+def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, contest: Contest) -> TuningVerdict:
     """Choose on dev, and measure the choice on test or, without one, in nested folds."""
-    queries, incumbent = sorted(trials[0].values), trials[0]
-    chosen, lexical = choose(trials, queries), best_lexical(trials, queries)
-    encoder = next((e for e in trials if e.candidate.name == PRETRAINED_RANKER), None)
+    incumbent = contest.incumbent
+    queries = sorted(incumbent.values)
+    chosen = choose(contest, queries)
+    lexical = best_lexical(contest, queries)
+    encoder = next((e for e in contest.trials if e.candidate.name == PRETRAINED_RANKER), None)
     fold_choices: Sequence[str] = ()
     before = incumbent
     if task.test is not None:
@@ -236,10 +256,10 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         alone = _evaluate_on_test(evaluator, encoder) if encoder else None
     else:
         folds = list(nested_folds(queries, task.dev.qrels, seed=task.seed))
-        choices = [(fold, choose(trials, rest)) for fold, rest in folds]
+        choices = [(fold, choose(contest, rest)) for fold, rest in folds]
         fold_choices = [entry.candidate.name for _, entry in choices]
         ours, alone = _merge_folds(choices), encoder
-        baseline = _merge_folds([(fold, best_lexical(trials, rest)) for fold, rest in folds])
+        baseline = _merge_folds([(fold, best_lexical(contest, rest)) for fold, rest in folds])
     parts = split_groups(evaluator.task.archive, task.evaluation_split)
     compare = partial(paired_difference, groups={q: name for name, part in parts for q in part.queries})
     return TuningVerdict(

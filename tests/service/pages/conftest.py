@@ -10,7 +10,7 @@ from serving import Service, index
 
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
-from askalike.core.types import Answer, Link
+from askalike.core.records import Answer, Link
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread

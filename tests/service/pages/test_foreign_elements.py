@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from serving import Service
 
 from askalike import Answer, Question
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread

@@ -10,7 +10,7 @@ from serving import Service
 
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
-from askalike.core.types import Link
+from askalike.core.records import Link
 from askalike.service.pages.quality import advise, sum_weeks
 from askalike.store import Archive
 from askalike.store.query_log import DailyUse, UseEvent, daily_use, sum_use

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from askalike.core.types import Contribution, Explanation, Span
+from askalike.core.hits import Contribution, Explanation, Span
 from askalike.service.pages.display import compare_texts, highlight, mark_stretches, render_body
 from askalike.service.pages.languages import format_percent
 from askalike.service.pages.quality import VERDICT_LABELS, WIDTH, fill_weeks, stacked_bars

@@ -25,6 +25,7 @@ from askalike.plugin.exports import (
     abstention_rule,
     build_widget,
     chunks,
+    has_content,
     readable_blocks,
     safe_url,
     truncate,
@@ -74,7 +75,7 @@ class StaticSiteExport(Settings):
 def _make_extractor(words: WordScores, view: View) -> TermExtractor:
     """Return the extractor of terms; without bodies a title is the whole text, and one field is enough."""
     extractor = TermExtractor.from_settings(words.settings)
-    if view.has_bodies or len(extractor.fields) == 1:
+    if has_content(view, "bodies") or len(extractor.fields) == 1:
         return extractor
     return TermExtractor.from_settings({**words.settings, "fields": "title", "field_weights": None})
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Question, View
-from askalike.plugin.exports import LookupTable, VectorScores, chunks, hash_word
+from askalike.plugin.exports import Floats32, LookupTable, VectorScores, chunks, has_content, hash_word
 
 BATCH = 1_024
 MULTIPLE = 4
@@ -24,17 +24,15 @@ MULTIPLE = 4
 MAX_BYTE = 127
 BYTES_OF_ROW_NUMBER = 2
 
-Floats = NDArray[np.float32]
-
 
 class Bytes(NamedTuple):
     """Vectors in 8 bits: n rows are values (n, dim) times scales (n)."""
 
     values: NDArray[np.int8]
-    scales: Floats
+    scales: Floats32
 
     @classmethod
-    def round(cls, vectors: Floats) -> "Bytes":
+    def round(cls, vectors: Floats32) -> "Bytes":
         """Round each vector to 255 steps, the largest component to the last one."""
         scales = np.abs(vectors).max(axis=1, initial=0) / MAX_BYTE
         steps = vectors / np.where(scales > 0, scales, 1)[:, None]
@@ -53,7 +51,7 @@ class VectorTables:
         if lookup is None:
             raise ValueError("expected an encoder that looks queries up")
         self._lookup: LookupTable = lookup
-        self._fields, weights = (scores.fields, scores.weights) if view.has_bodies else (("text",), (1.0,))
+        self._fields, weights = (scores.fields, scores.weights) if has_content(view, "bodies") else (("text",), (1.0,))
         self._weights = [weight / sum(weights) for weight in weights]
         self._used = np.flatnonzero(np.any(lookup.vectors, axis=1))
         self._encoder.share_vectors(view.path, len(view))
@@ -103,27 +101,27 @@ class VectorTables:
         dtype = np.uint16 if len(self._lookup.vectors) <= 1 << 16 else np.int32
         return {"documentRows": rows.astype(dtype), "documentEnds": ends[1:].astype(np.int32)}
 
-    def rotate(self, vectors: Floats) -> Bytes:
+    def rotate(self, vectors: Floats32) -> Bytes:
         """Return vectors of the encoder as the browser compares them."""
         return Bytes.round(np.asarray(vectors @ self.axes, np.float32))
 
-    def _round(self, vectors: Floats) -> dict[str, NDArray[Any]]:
+    def _round(self, vectors: Floats32) -> dict[str, NDArray[Any]]:
         rounded = self.rotate(vectors)
         return {"vectors": rounded.values.ravel(), "vectorScales": rounded.scales}
 
-    def _encode(self, questions: Sequence[Question]) -> Floats:
+    def _encode(self, questions: Sequence[Question]) -> Floats32:
         """Return the unit vectors of each field, (fields · questions, dim)."""
         blocks = [block for field in self._fields for block in self._encode_field(questions, field)]
         return np.concatenate([np.empty((0, self._lookup.vectors.shape[1]), np.float32), *blocks])
 
-    def _encode_field(self, questions: Sequence[Question], field: str) -> Iterable[Floats]:
+    def _encode_field(self, questions: Sequence[Question], field: str) -> Iterable[Floats32]:
         for batch in chunks(questions, BATCH):
             [part] = self._encoder.encode_documents([_select(question, field) for question in batch]).parts
             lengths = np.linalg.norm(part.values, axis=1, keepdims=True)
             yield (part.values / np.maximum(lengths, 1e-12)).astype(np.float32)
 
 
-def find_axes(vectors: Floats) -> Floats:
+def find_axes(vectors: Floats32) -> Floats32:
     """Return the principal axes of some vectors as columns, the longest first, then zeros up to MULTIPLE: (dim, m)."""
     _, axes = np.linalg.eigh(vectors.T @ vectors)
     return np.pad(axes[:, ::-1], ((0, 0), (0, -len(axes) % MULTIPLE))).astype(np.float32)

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Run, VectorPart, Vectors, evaluate
-from askalike.plugin.features import FeatureRows
+from askalike.plugin.features import FeatureRows, Ints
 from askalike.plugin.training import Qrels
-from askalike_learning.examples import Indices
 from askalike_learning.networks import Network
 from askalike_learning.trained_network import encode_rows, score_pairs
 
@@ -67,12 +66,12 @@ class DevSet:
                 columns[query] = self._take_best(row, self._select_candidates(query, index_by_id))
         return Run(columns)
 
-    def _select_candidates(self, query: str, index_by_id: Mapping[str, int]) -> Indices | None:
+    def _select_candidates(self, query: str, index_by_id: Mapping[str, int]) -> Ints | None:
         if self.candidates is None:
             return None
         return np.array([index_by_id[id] for id in self.candidates.get(query, ()) if id in index_by_id], np.int64)
 
-    def _take_best(self, row: NDArray[np.float32], pool: Indices | None) -> tuple[list[str], NDArray[np.float64]]:
+    def _take_best(self, row: NDArray[np.float32], pool: Ints | None) -> tuple[list[str], NDArray[np.float64]]:
         if pool is None:
             depth = min(DEPTH, len(row))
             pool = np.sort(np.argpartition(-row, depth - 1)[:depth])

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Answer, Run
-from askalike.plugin.features import FeatureRows, Text
+from askalike.plugin.features import FeatureRows, Ints, Text
 from askalike.plugin.training import TrainingPair, format_count
 from askalike_learning.recipes import NegativesSettings
 
-Indices = NDArray[np.int64]
 ANSWER = 0
 """The kind of a text that is an answer."""
 BATCHES_PER_POOL = 50
@@ -27,14 +26,14 @@ class TrainingTexts(NamedTuple):
     texts: Sequence[Text]
     index_by_id: dict[str, int]
     """Id → the number of the first text with it."""
-    clusters: Indices
+    clusters: Ints
     """(texts,), the cluster of each text; a text in no pair and no known cluster has one of its own."""
-    query: Indices
-    positive: Indices
+    query: Ints
+    positive: Ints
     """(pairs,) like `query`, the numbers of each pair's texts."""
 
     @property
-    def kinds(self) -> Indices:
+    def kinds(self) -> Ints:
         """(texts,), ANSWER, 1 for a body alone, 2 for a question."""
         return np.array([ANSWER if isinstance(text, Answer) else 1 if not text.title else 2 for text in self.texts])
 
@@ -48,11 +47,11 @@ class Examples:
     """
 
     rows: FeatureRows
-    kinds: Indices
-    query: Indices
-    positive: Indices
-    clusters: Indices
-    negatives: Indices
+    kinds: Ints
+    query: Ints
+    positive: Ints
+    clusters: Ints
+    negatives: Ints
     ids: Sequence[str]
     relevant: NDArray[np.bool_] | None = None
 
@@ -60,7 +59,7 @@ class Examples:
         return len(self.query)
 
 
-def get_pair_clusters(texts: TrainingTexts | Examples, pairs: Indices | slice = slice(None)) -> Indices:
+def get_pair_clusters(texts: TrainingTexts | Examples, pairs: Ints | slice = slice(None)) -> Ints:
     """Return the clusters of each pair's query and positive, (pairs, 2): no negative of the pair is of these."""
     return texts.clusters[np.stack((texts.query[pairs], texts.positive[pairs]), 1)]
 
@@ -97,7 +96,7 @@ def _text_key(text: Text) -> tuple[str, str, str]:
     return type(text).__name__, text.id, content
 
 
-def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Indices]:
+def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Ints]:
     """Return the batches of one epoch as arrays of pair numbers, in an order determined by the seed and the epoch.
 
     separate: no batch has two positives of one cluster; if a cluster has more pairs than there are batches, some are
@@ -115,7 +114,7 @@ def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separa
     return [batches[n] for n in random.permutation(len(batches))]
 
 
-def _cut_into_batches(pairs: Indices, size: int, clusters: Indices | None) -> list[Indices]:
+def _cut_into_batches(pairs: Ints, size: int, clusters: Ints | None) -> list[Ints]:
     if clusters is None:
         return [pairs[start : start + size] for start in range(0, len(pairs), size)]
     count = -(-len(pairs) // size)
@@ -146,7 +145,7 @@ def add_random_negatives(examples: Examples, settings: NegativesSettings, seed: 
     return replace(examples, negatives=np.concatenate((examples.negatives, drawn), 1))
 
 
-def draw_negatives(texts: TrainingTexts | Examples, count: int, seed: int, epoch: int = 0) -> Indices:
+def draw_negatives(texts: TrainingTexts | Examples, count: int, seed: int, epoch: int = 0) -> Ints:
     """Return, for each pair, random texts of other clusters and the positive's kind: (pairs, count), −1 for none."""
     random = np.random.default_rng((seed, count, epoch))
     kinds, pair_clusters = texts.kinds, get_pair_clusters(texts)
@@ -163,12 +162,12 @@ def draw_negatives(texts: TrainingTexts | Examples, count: int, seed: int, epoch
     return negatives
 
 
-def _is_own(drawn: Indices, clusters: Indices) -> NDArray[np.bool_]:
+def _is_own(drawn: Ints, clusters: Ints) -> NDArray[np.bool_]:
     """Return whether each drawn cluster, (pairs, m), is one of its pair's, (pairs, 2)."""
     return np.asarray((drawn[:, :, None] == clusters[:, None]).any(2))
 
 
-def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Indices:
+def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Ints:
     """Return the first texts of other clusters listed for each pair's query: (pairs, count), −1 for none."""
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for pair, (query, own) in enumerate(zip(texts.query.tolist(), get_pair_clusters(texts), strict=True)):
@@ -201,7 +200,7 @@ class MiningReport(NamedTuple):
         )
 
 
-def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) -> tuple[Indices, MiningReport]:
+def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) -> tuple[Ints, MiningReport]:
     """Return the top documents of a run for the pairs' queries that pass all guards: (pairs, mined), −1 for none.
 
     The guards: the rank is from `from_rank` (counted from 0) to before `to_rank`, the cluster is none of the pair's,

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askalike_learning.examples import ANSWER, Examples, Indices, get_pair_clusters
+from askalike.plugin.features import Ints
+from askalike_learning.examples import ANSWER, Examples, get_pair_clusters
 from askalike_learning.losses import Loss, Scores
 from askalike_learning.networks import Batch, Network, PartVectors
 from askalike_learning.recipes import NegativesSettings
@@ -28,7 +29,7 @@ class TrainingBatch(NamedTuple):
     relevant: Tensor | None = None
 
 
-def make_training_batch(examples: Examples, pairs: Indices, device: torch.device | str = "cpu") -> TrainingBatch:
+def make_training_batch(examples: Examples, pairs: Ints, device: torch.device | str = "cpu") -> TrainingBatch:
     """Return the batch of these pairs on a device."""
     query, positive, negatives = examples.query[pairs], examples.positive[pairs], examples.negatives[pairs]
     mask = negatives >= 0

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from askalike import SettingsError, VectorPart, Vectors
 from askalike.plugin import kinds
-from askalike.plugin.features import RESERVED, UNKNOWN, FeatureRows, TextFeatures
+from askalike.plugin.features import RESERVED, UNKNOWN, FeatureRows, Ints, TextFeatures
 from askalike.plugin.models import open_encoder, read_model_file
 from askalike_learning.checkpoint import load_weights
-from askalike_learning.examples import Indices
 from askalike_learning.networks import WEIGHTS_FILE, Network, TokenTrace, WordVectorNetwork
 from askalike_learning.recipes import Recipe
 
@@ -137,7 +136,7 @@ def encode_rows(network: Network, rows: FeatureRows, is_answer: NDArray[np.bool_
 
 
 @torch.inference_mode()
-def score_pairs(network: Network, vectors: Vectors, left: Indices, right: Indices) -> NDArray[np.float32]:
+def score_pairs(network: Network, vectors: Vectors, left: Ints, right: Ints) -> NDArray[np.float32]:
     """Return the network's scores of texts with others, (left, right). left, right: numbers of rows of the vectors."""
     device = next(network.parameters()).device
     parts = [torch.from_numpy(np.asarray(part.values, np.float32)).to(device) for part in vectors.parts]

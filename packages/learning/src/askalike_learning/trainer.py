@@ -21,12 +21,13 @@ from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike import TrainingError
+from askalike.plugin.features import Ints
 from askalike.plugin.models import folder_errors
 from askalike.plugin.training import TrainingProgress, TrainingProgressCallback, safe_path
 from askalike_learning import checkpoint
 from askalike_learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike_learning.dev import DevSet
-from askalike_learning.examples import Examples, Indices, add_random_negatives, make_batches
+from askalike_learning.examples import Examples, add_random_negatives, make_batches
 from askalike_learning.losses import Loss
 from askalike_learning.networks import Network
 from askalike_learning.objective import Objective, make_training_batch
@@ -226,7 +227,7 @@ def _train_epoch(
     return epoch
 
 
-def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
+def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Ints]:
     """Return the batches of this process; all processes have the same number."""
     settings = job.settings
     batches = make_batches(job.examples, settings.batch_size, settings.seed, epoch, separate=job.negatives.in_batch)
@@ -239,7 +240,7 @@ def _train_step(
     job: TrainingJob,
     objective: Any,
     optimizer: Optimizer,
-    batches: Sequence[Indices],
+    batches: Sequence[Ints],
     epoch: int,
     n: int,
 ) -> float:
@@ -255,7 +256,7 @@ def _train_step(
 
 
 def _compute_gradient(
-    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
+    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Ints], epoch: int, n: int
 ) -> float:
     """Set the gradient to the mean over the batches and return the sum of their pairs' losses."""
     settings, total = job.settings, 0.0
@@ -271,7 +272,7 @@ def _compute_gradient(
     return total
 
 
-def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> str:
+def _describe_infinite_loss(job: TrainingJob, pairs: Ints, epoch: int, n: int, loss: float) -> str:
     ids = job.examples.ids
     names = [f"{ids[job.examples.query[p]]}–{ids[job.examples.positive[p]]}" for p in pairs[:MAX_PAIRS_NAMED]]
     return (

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from askalike import Answer, Question, SettingsError, TrainingError, TrainingView
-from askalike.plugin.features import HashedNgramFeatures, Text, TextFeatures
+from askalike.plugin.features import HashedNgramFeatures, Ints, Text, TextFeatures
 from askalike.plugin.models import (
     CARD_FILE,
     MODEL_FILE,
@@ -38,7 +38,7 @@ from askalike_learning.card import render_card
 from askalike_learning.checkpoint import Epoch, read_history
 from askalike_learning.dev import DevSet
 from askalike_learning.devices import require_device
-from askalike_learning.examples import Examples, Indices, TrainingTexts, collect_texts, mine_negatives, select_negatives
+from askalike_learning.examples import Examples, TrainingTexts, collect_texts, mine_negatives, select_negatives
 from askalike_learning.networks import Network
 from askalike_learning.pair_data import TrainingData, collect_training_data, iterate_texts, read_irrelevant_judgements
 from askalike_learning.recipes import Recipe, TrainingSettings
@@ -210,7 +210,7 @@ class TrainingRun:
             [text.id for text in texts.texts], relevant,
         )  # fmt: skip
 
-    def _collect_negatives(self, texts: TrainingTexts) -> Indices:
+    def _collect_negatives(self, texts: TrainingTexts) -> Ints:
         """Return the numbers of each pair's judged and mined negatives, (pairs, m), −1 for none."""
         settings = self.recipe.negatives
         columns = [np.zeros((len(texts.query), 0), np.int64)]

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import InputError, SettingsError, TrainingError
-from askalike.plugin.features import RESERVED, Bpe, find_packaged_vectors
+from askalike.plugin.features import RESERVED, Bpe, Floats32, find_packaged_vectors
 from askalike.plugin.models import replace_file
 from askalike.plugin.training import format_count
 from askalike_learning.recipes import EmbeddingSettings
 
-Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]
 MAX_CACHED_TABLES = 8
 """Number of cached tables of word vectors: those with the latest text settings."""
@@ -24,7 +22,7 @@ MAX_CACHED_TABLES = 8
 class InitialVectors(NamedTuple):
     """The initial vectors of a network's tokens."""
 
-    vectors: Array | None
+    vectors: Floats32 | None
     """(at most tokens, dim), NaN or no row for a token without a vector; None if all are random."""
     coverage: str
     """A sentence with the number of tokens that have a vector, and the vectors' source."""
@@ -49,7 +47,7 @@ def initialise_vectors(
 
 def _load_or_train_skipgram(
     settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts, cache: Path | None
-) -> Array:
+) -> Floats32:
     if cache is None:
         return train_skipgram(settings, tokens, dim, texts)
     digest = hashlib.sha256(json.dumps([settings.model_dump(exclude={"init_std"}), list(tokens), dim]).encode())
@@ -63,11 +61,11 @@ def _load_or_train_skipgram(
             np.save(file, vectors)
         for old in sorted(cache.glob("*.npy"), key=lambda file: -file.stat().st_mtime)[MAX_CACHED_TABLES:]:
             old.unlink(missing_ok=True)
-    table: Array = np.load(path, allow_pickle=False)
+    table: Floats32 = np.load(path, allow_pickle=False)
     return table
 
 
-def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts) -> Array:
+def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts) -> Floats32:
     """Return skip-gram vectors, (tokens, dim), trained by one worker to be reproducible. Raises TrainingError."""
     from gensim.models import Word2Vec
 
@@ -86,7 +84,7 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
     return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in row_by_token.items()})
 
 
-def load_packaged_vectors(tokens: Sequence[str]) -> Array:
+def load_packaged_vectors(tokens: Sequence[str]) -> Floats32:
     """Return the packaged vectors of tokens, (at most tokens, dim): a word has the sum of its subwords' vectors.
 
     The first tokens of a network over n-grams are the subwords themselves. Raises SettingsError.
@@ -94,7 +92,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
     from safetensors.numpy import load_file
 
     weights, tokenizer = find_packaged_vectors()
-    known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
+    known: Floats32 = load_file(weights)["embedding.weight"].astype(np.float32)
     bpe = Bpe.from_file(tokenizer)
     if list(tokens[RESERVED : RESERVED + len(known)]) != bpe.subwords:
         words = [known[subwords].sum(0) for subwords in bpe.encode(tokens[RESERVED:])]
@@ -113,15 +111,15 @@ class _KnownTokenTexts:
         return ([word for word in text if word in self._known] for text in self._texts())
 
 
-def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
+def read_vectors(path: Path, tokens: Sequence[str]) -> Floats32:
     """Read the vectors of tokens from a text file, (tokens, dim), NaN for missing tokens.
 
     Files of word2vec, fastText and LexVec begin with a line `count dim`; GloVe's do not, and have tokens with spaces. A
     token gets the vector of a capitalised form if the file has no other. Raises InputError with the malformed line.
     """
     wanted = set(tokens[RESERVED:])
-    exact: dict[str, Array] = {}
-    folded: dict[str, Array] = {}
+    exact: dict[str, Floats32] = {}
+    folded: dict[str, Floats32] = {}
     dim = 0
     for number, token, values in _read_lines(path):
         dim = dim or len(values)
@@ -151,14 +149,14 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
             yield number, row[0], row[1:]
 
 
-def _parse_vector(path: Path, line: int, values: list[str]) -> Array:
+def _parse_vector(path: Path, line: int, values: list[str]) -> Floats32:
     try:
         return np.array(values, np.float32)
     except ValueError:
         raise InputError(f"{path}:{line}: expected a word and {format_count(len(values), 'number')}") from None
 
 
-def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping[str, Array]) -> Array:
+def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping[str, Floats32]) -> Floats32:
     vectors = np.full((len(tokens), dim), np.nan, np.float32)
     for row, token in enumerate(tokens):
         if row >= RESERVED and token in vector_by_token:
@@ -166,7 +164,7 @@ def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping
     return vectors
 
 
-def _add_coverage(vectors: Array, tokens: Sequence[str], source: str) -> InitialVectors:
+def _add_coverage(vectors: Floats32, tokens: Sequence[str], source: str) -> InitialVectors:
     covered, total = int(np.isfinite(vectors.sum(1)).sum()), len(tokens) - RESERVED
     share = f"{covered} of {total} words ({covered / max(total, 1):.1%})"
     return InitialVectors(vectors, f"word vectors: {share} begin as {source}")

@@ -5,8 +5,8 @@ import pytest
 
 from askalike import encoders, rankers
 from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
-from askalike.core.types import Question
-from askalike.experiments import models
+from askalike.core.records import Question
+from askalike.tuning import models
 from askalike_learning.trainable import load_recipe
 
 CORPUS_ENCODERS = ("doc2vec", "topics")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tests.papers.test_cnn import ids_of
 
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.text.features.sentences import SentenceFeatures, SentenceSettings
 from askalike_learning.papers.lstm import (
     POOLINGS,

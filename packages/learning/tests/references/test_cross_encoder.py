@@ -7,10 +7,10 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.rankers import explain_retrieved
 from askalike.store import Archive
-from askalike.tuning import successive_candidates
+from askalike.tuning import candidate_search
 from askalike.tuning.run import tune_archive
 from needs import need
 from small_models import WORDS
@@ -56,7 +56,7 @@ def test_it_equals_sentence_transformers(name, tokenizer, tmp_path):
     from sentence_transformers import CrossEncoder
     from torch.nn import Sigmoid
 
-    from askalike.encoders.onnx.pairs import OnnxPairModel
+    from askalike.encoders.transformer.pairs import OnnxPairModel
 
     folder = make_cross_encoder(tmp_path, name)
     described = json.loads((folder / "tokenizer_config.json").read_text())
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said(folder, tmp_path):
 
 @pytest.mark.long
 def test_tune_tries_it(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: ())
+    monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(
             Question(f"{n:02}", " ".join(WORDS[n : n + 3]), rephrasings=(" ".join(WORDS[n + 1 : n + 4]),))
@@ -116,6 +116,6 @@ def test_tune_tries_it(folder, tmp_path, monkeypatch):
     tried = [name for name in results if name.startswith("cross_encoder (")]
     assert tried
     for name in tried:
-        without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].trial
-        assert trial.settings["parts"] == [results[without].trial.ranker, "cross_encoder"]
+        without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].best.trial
+        assert trial.settings["parts"] == [results[without].best.trial.ranker, "cross_encoder"]
         assert (trial.ranker, trial.settings["cross_encoder.encoder"]) == ("cascade", str(folder))

@@ -8,19 +8,19 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import InputError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import encode_texts
 from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive
-from askalike.tuning.adoption import adopt_encoder
 from needs import need
 from small_models import WORDS
 from torch_models import SIZES, make_model_folder, make_tokenizer, make_transformer
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
-from askalike.encoders.onnx.hub import needed_files  # noqa: E402
-from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
+from askalike.encoders.transformer.hub import needed_files  # noqa: E402
+from askalike.encoders.transformer.model import OnnxModel  # noqa: E402
 
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (1, 19))]
 TEXTS += ["rice " * 90, "unknown bike!", "RICE"]

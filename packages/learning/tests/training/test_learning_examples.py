@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from askalike.core.types import Answer, Question, Run, TrainingPair
+from askalike.core.hits import Run
+from askalike.core.records import Answer, Question
+from askalike.core.relevance import TrainingPair
 from askalike.text.features import RaggedArray
 from askalike_learning.examples import (
     Examples,

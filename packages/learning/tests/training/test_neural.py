@@ -8,9 +8,9 @@ import torch
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.encoders import open_encoder
-from askalike.experiments import models
+from askalike.tuning import models
 from askalike_learning.neural import NeuralEncoder
 from askalike_learning.recipes import Recipe
 from askalike_learning.trainable import NetworkRecipe, load_recipe

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file
 from askalike import encoders, rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders.static import WEIGHTS_FILE
-from askalike.experiments import models
+from askalike.tuning import models
 from askalike_learning.networks.static import StaticNetwork
 from askalike_learning.recipes import Recipe
 from askalike_learning.trainable import NetworkRecipe, load_recipe
@@ -27,7 +27,7 @@ STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "rand
 SERVED = """
 import sys
 from askalike import encoders
-from askalike.core.types import Question
+from askalike.core.records import Question
 from pathlib import Path
 vectors = encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question("q", "how do I cook rice")])
 print(vectors.parts[0].values.tolist())
@@ -112,7 +112,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
 
 
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):
-    from askalike.experiments.declaration import read_experiment
+    from askalike_research.experiments.declaration import read_experiment
 
     models.train(archive, load_recipe("static", STATIC), "mine")
     path = tmp_path / "one.toml"

@@ -8,10 +8,10 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import open_encoder, read_model_file
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.experiments import models
+from askalike.tuning import models
 from askalike_learning.devices import TorchModel
 from askalike_learning.trainable import load_recipe
 

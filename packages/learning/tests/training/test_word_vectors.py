@@ -3,7 +3,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from askalike.core.errors import InputError, SettingsError, TrainingError
-from askalike.core.types import RESERVED
+from askalike.text.features import RESERVED
 from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike_learning import word_vectors
 from askalike_learning.recipes import EmbeddingSettings

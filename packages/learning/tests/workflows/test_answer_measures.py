@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.types import Answer
-from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
-from askalike.experiments.declaration import read_experiment
-from askalike.experiments.measuring import RankingTask
-from askalike.experiments.run import run_experiment
+from askalike.core.records import Answer
+from askalike.measuring.rankers import RankingTask
+from askalike_research.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
+from askalike_research.experiments.declaration import read_experiment
+from askalike_research.experiments.run import run_experiment
 from experiments.small import categorised_questions, toml_at
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")

@@ -7,22 +7,23 @@ import tomli_w
 import torch
 
 import askalike
+import askalike_research
 from askalike import rankers
 from askalike.calibration.samples import draw_sample
 from askalike.core.errors import NotFittedError, SettingsError
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.encoders import read_model_file
-from askalike.experiments import models
-from askalike.experiments.grid_search import tune_ranker
-from askalike.experiments.measuring import RankingTask
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import count_learned, unlearned_splits
+from askalike.measuring.rankers import RankingTask
 from askalike.moderation.dedupe import ClusterProposal, _agreement
-from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
+from askalike.tuning import models
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
+from askalike_research.experiments.grid_search import tune_ranker
+from askalike_research.replay.replay import replay
 from commands import run_command
 from planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
 
@@ -118,7 +119,7 @@ def test_experiment(planted, tmp_path, without_figures):
         "partition": {"name": "quarters", "source_split": "halves/train", "shares": [0.4, 0.6]},
     }
     file.write_text(tomli_w.dumps(values))
-    result = askalike.experiment(file, tmp_path / "run")
+    result = askalike_research.experiment(file, tmp_path / "run")
     assert result.systems[0].mean("Success@1") < HONEST
     tuned = result.systems[0].tuned
     assert tuned["learning_rate"] in (0.01, 0.02)
@@ -129,7 +130,7 @@ def test_experiment(planted, tmp_path, without_figures):
     values["dev"] = "duplicates"
     file.write_text(tomli_w.dumps(values))
     with pytest.raises(SettingsError, match="30 of its 60 queries are measured, too"):
-        askalike.experiment(file, tmp_path / "cheating")
+        askalike_research.experiment(file, tmp_path / "cheating")
 
 
 def test_tune_ranker(planted):

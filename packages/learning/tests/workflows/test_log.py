@@ -3,8 +3,8 @@
 import json
 import re
 
-from askalike.experiments.declaration import read_experiment
-from askalike.experiments.run import run_experiment
+from askalike_research.experiments.declaration import read_experiment
+from askalike_research.experiments.run import run_experiment
 from planted import NETWORK, plant
 
 

@@ -5,14 +5,13 @@ import pytest
 import askalike
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.experiments import models
-from askalike.experiments.declaration import read_experiment, resolve
-from askalike.experiments.run import shorten
 from askalike.store import Archive
-from askalike.tuning import model_training, pseudo_queries, run, successive_candidates
+from askalike.tuning import candidate_search, model_training, models, pseudo_queries, run
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
+from askalike_research.experiments.declaration import read_experiment, resolve
+from askalike_research.experiments.run import shorten
 from experiments.small import toml_at
 from planted import NETWORK, plant
 from tuning.small import unlabelled
@@ -24,7 +23,7 @@ def test_tune_removes_losing_models(tmp_path, monkeypatch):
     family = CandidateFamily(
         "words", 1, "static", signals=("question_answer",), pairs_per_second=1e6, recipe_settings=values
     )
-    monkeypatch.setattr(successive_candidates, "list_families", lambda: (family,))
+    monkeypatch.setattr(candidate_search, "list_families", lambda: (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
     monkeypatch.setattr(pseudo_queries, "MAX_QUERIES", pseudo_queries.MIN_QUERIES)  # the other questions train
     with Archive.open(unlabelled(tmp_path / "a")) as archive:

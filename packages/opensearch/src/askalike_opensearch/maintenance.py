@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike import Archive, Ranker
-from askalike.plugin.index import SearchIndexError
+from askalike.plugin.index import SearchIndexError, pending_changes
 from askalike_opensearch.connection import OpenSearchConnection, connect
 from askalike_opensearch.engine import NAME, PREFIX, archive_prefix
 from askalike_opensearch.index import GENERATION, OpenSearchIndex, expunge
@@ -67,7 +67,7 @@ def index_status(archive: Archive, ranker: Ranker) -> list[OpenSearchStatus]:
                 f"it was built with other settings or another version; run: {command} --rebuild",
             )
         else:
-            behind = view.pending_changes(index.state.change)[0]
+            behind = pending_changes(view, index.state.change)[0]
             advice = f"it is behind the archive; run: {command}" if behind else ""
         statuses.append(_describe(cluster, index, behind, advice))
     return statuses

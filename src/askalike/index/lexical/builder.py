@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askalike.core.arrays import Array, Bytes, Ints, Ints32
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import (
     copy_terms,
@@ -18,7 +19,7 @@ from askalike.index.lexical.terms import (
     pack_terms,
     select_terms,
 )
-from askalike.index.rows import Array, TitleRows, find_distinct
+from askalike.index.rows import TitleRows, find_distinct
 from askalike.native.compiled import Matrix, compiled, inlined
 
 MAX_CODES = 65_535
@@ -170,8 +171,8 @@ def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: in
 
 @compiled()
 def _scatter(
-    docs: NDArray[np.int32], terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64],
-    ends: NDArray[np.int64], grouped_terms: NDArray[np.int32], grouped_tfs: NDArray[np.int32],
+    docs: Ints32, terms: Ints32, tfs: Ints32, offsets: Ints,
+    ends: Ints, grouped_terms: Ints32, grouped_tfs: Ints32,
 ) -> None:  # fmt: skip
     """Write the (term, frequency) pairs by document, and the start of each document (`offsets`, initially zeros).
 
@@ -265,7 +266,7 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool) -> Segment:
     )  # fmt: skip
 
 
-def decoded_lengths() -> NDArray[np.int64]:
+def decoded_lengths() -> Ints:
     """Return the 256 lengths of Lucene's length byte (SmallFloat.intToByte4), ascending: all up to 40, then fewer."""
     codes = np.arange(256 - EXACT_CODES, dtype=np.int64)
     shift = (codes >> 3) - 1
@@ -274,7 +275,7 @@ def decoded_lengths() -> NDArray[np.int64]:
     return np.concatenate([np.arange(EXACT_CODES), EXACT_CODES + floats])
 
 
-def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
+def round_lengths(lengths: ArrayLike) -> Ints:
     """Return the lengths after encoding and decoding: each becomes the largest decodable length not above it."""
     table = decoded_lengths()
     return table[np.searchsorted(table, lengths, side="right") - 1]
@@ -300,8 +301,8 @@ def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> t
 
 @compiled()
 def _sort_postings(
-    terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64], heads: NDArray[np.int64],
-    ends: NDArray[np.int64], docs: NDArray[np.int32], counts: NDArray[np.int32], starts: NDArray[np.int64],
+    terms: Ints32, tfs: Ints32, offsets: Ints, heads: Ints,
+    ends: Ints, docs: Ints32, counts: Ints32, starts: Ints,
 ) -> None:  # fmt: skip
     """Write the postings by term. A counting sort groups a term's repeats in a document, which are then added up.
 
@@ -329,7 +330,7 @@ def _sort_postings(
 
 @compiled()
 def _sum_lengths(
-    offsets: NDArray[np.int64], terms: NDArray[np.int32], tfs: NDArray[np.int32], term_fields: NDArray[np.uint8],
+    offsets: Ints, terms: Ints32, tfs: Ints32, term_fields: Bytes,
     lengths: Matrix[np.int32],
 ) -> None:  # fmt: skip
     """Add up the number of tokens in each field of each document: (fields, documents), initially zeros."""
@@ -353,9 +354,9 @@ def _assign_codes(
 
 @compiled()
 def _number_pairs(
-    starts: NDArray[np.int64], docs: NDArray[np.int32], tf: NDArray[np.int32], term_fields: NDArray[np.uint8],
-    scored_lengths: Matrix[np.int32], slots: NDArray[np.int32], codes: NDArray[np.uint16],
-    code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
+    starts: Ints, docs: Ints32, tf: Ints32, term_fields: Bytes,
+    scored_lengths: Matrix[np.int32], slots: Ints32, codes: NDArray[np.uint16],
+    code_tf: Ints32, code_length: Ints32,
 ) -> int:  # fmt: skip
     """Number the distinct (frequency, length) pairs, with a hash table in `slots` (initially −1); return their number.
 
@@ -381,8 +382,8 @@ def _number_pairs(
 
 @compiled()
 def _count_statistics(
-    starts: NDArray[np.int64], docs: NDArray[np.int32], tf: NDArray[np.int32], phrasings: NDArray[np.uint16],
-    df: NDArray[np.int64], ttf: NDArray[np.int64],
+    starts: Ints, docs: Ints32, tf: Ints32, phrasings: NDArray[np.uint16],
+    df: Ints, ttf: Ints,
 ) -> None:  # fmt: skip
     """Count, for each term, the questions whose own text contains it (df) and its occurrences there (ttf)."""
     for v in range(len(df)):
@@ -394,8 +395,8 @@ def _count_statistics(
 
 @compiled()
 def _find_pareto(
-    starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    pareto_starts: NDArray[np.int64], pareto: NDArray[np.uint16],
+    starts: Ints, codes: NDArray[np.uint16], code_tf: Ints32, code_length: Ints32,
+    pareto_starts: Ints, pareto: NDArray[np.uint16],
 ) -> None:  # fmt: skip
     """Write, for each term, the codes that no other code of the term beats in both frequency and shortness."""
     pareto_starts[0] = end = 0
@@ -422,7 +423,7 @@ def _find_pareto(
 
 @compiled()
 def _fill_bitmaps(
-    starts: NDArray[np.int64], docs: NDArray[np.int32], long_lists: NDArray[np.int64],
+    starts: Ints, docs: Ints32, long_lists: Ints,
     bitmaps: Matrix[np.uint64], ranks: Matrix[np.int32],
 ) -> None:  # fmt: skip
     """Write the bitmaps of long lists, and the ranks of their words, both initially zeros; see Segment."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from askalike.core import registry
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TopDocs
+from askalike.core.hits import TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
 from askalike.index.lexical.prepared import QueryTerms

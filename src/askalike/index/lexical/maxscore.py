@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.rows import Array
+from askalike.core.arrays import Array, Bools, Ints, Ints32
 from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
@@ -35,13 +35,13 @@ LIMIT_GROWTH = 0.3  # growth of the limit for which candidates are counted, too
 class PostingArrays(NamedTuple):
     """The arrays of a segment that the search reads (described in segment.py)."""
 
-    docids: NDArray[np.int64]
+    docids: Ints
     phrasings: NDArray[np.uint16]
-    starts: NDArray[np.int64]
+    starts: Ints
     blocks: NDArray[np.uint16]
     places: NDArray[np.uint16]
     codes: NDArray[np.uint16]
-    bitmap_of: NDArray[np.int32]
+    bitmap_of: Ints32
     bitmaps: Matrix[np.uint64]
     ranks: Matrix[np.int32]
 
@@ -49,17 +49,17 @@ class PostingArrays(NamedTuple):
 class SegmentTerms(NamedTuple):
     """The query's T terms in one segment, by ascending maximum score."""
 
-    ids: NDArray[np.int64]
+    ids: Ints
     """(T): position in the segment's dictionary."""
-    table_starts: NDArray[np.int64]
+    table_starts: Ints
     """(T): where the term's scores begin in `scores`."""
-    by_code: NDArray[np.bool_]
+    by_code: Bools
     """(T): scores are looked up by the posting's code, else by its position in the list."""
-    max_scores: NDArray[np.int64]
+    max_scores: Ints
     """(T): the term's highest score in this segment."""
-    completes: NDArray[np.int64]
+    completes: Ints
     """(T): 0, or 1 + the field of a completion of an unfinished word, of which only the best of a field counts."""
-    scores: NDArray[np.int32]
+    scores: Ints32
     """The score tables of all terms, one after the other."""
 
 
@@ -91,12 +91,12 @@ class SegmentQuery(NamedTuple):
 class Buffers(NamedTuple):
     """Working memory."""
 
-    window: NDArray[np.int32]
+    window: Ints32
     """(WINDOW): the sums of the documents of one window; zeros between searches."""
-    field_window: NDArray[np.int32]
+    field_window: Ints32
     """(WINDOW): the sums of the completions in one field; zeros between searches."""
-    docs: NDArray[np.int32]
-    sums: NDArray[np.int32]
+    docs: Ints32
+    sums: Ints32
     """(WINDOW + 1): the candidates and their sums. The last entry is for writes that are ignored."""
     terms: SegmentTerms
     """The terms of one query in one segment. T: the maximum number of terms of a query."""
@@ -107,9 +107,9 @@ class Buffers(NamedTuple):
 class TopKHeap(NamedTuple):
     """The best questions so far of one query: a heap of `size[0]` entries, of which the first is the worst."""
 
-    scores: NDArray[np.int64]
-    docids: NDArray[np.int64]
-    size: NDArray[np.int64]
+    scores: Ints
+    docids: Ints
+    size: Ints
 
 
 class TopKHeaps(NamedTuple):
@@ -117,7 +117,7 @@ class TopKHeaps(NamedTuple):
 
     scores: Matrix[np.int64]
     docids: Matrix[np.int64]
-    size: NDArray[np.int64]
+    size: Ints
 
 
 @inlined()

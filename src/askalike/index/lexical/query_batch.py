@@ -4,7 +4,6 @@ Both read the cached scores of terms, of which a search makes integers first. A 
 shares of the query's words that it has, and each term's contribution.
 """
 
-import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from askalike.index.lexical.maxscore import (
     ONE,
-    WINDOW,
     ZERO,
     Buffers,
     PostingArrays,
@@ -28,11 +26,8 @@ from askalike.index.lexical.maxscore import (
     swap,
 )
 from askalike.index.rows import first_row
-from askalike.native.compiled import Matrix, compiled, inlined, prechecked
+from askalike.native.compiled import Matrix, compiled, inlined
 
-USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
-MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
-_kept = threading.local()
 MATCHED_ROWS = 64  # rows that are matched at a time: their scores by term stay in the first-level cache
 MIN_INFORMATION = 1e-9
 
@@ -72,32 +67,8 @@ class QueryBatch(NamedTuple):
     """(M): the idf of the word in its field; that of a completion is the lowest of them."""
     scales: NDArray[np.float64]
     """(Q): integer scores are scores times this."""
-    excluded_docids: NDArray[np.int64]
-    excluded_phrasings: NDArray[np.int64]
-    """(Q): see QueryTerms."""
-
-
-def borrow_buffers(max_terms: int, max_codes: int) -> Buffers:
-    """Return this thread's working memory for searches with up to these numbers of terms and codes."""
-    kept: Buffers | None = getattr(_kept, "buffers", None)
-    max_terms = max(max_terms, USUAL_TERMS)
-    if kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes:
-        return kept
-    made = _make_buffers(max_terms, max_codes)
-    if len(made.terms.scores) <= MAX_KEPT_SCORES:
-        _kept.buffers = made
-    return made
-
-
-def _make_buffers(max_terms: int, max_codes: int) -> Buffers:
-    ids, starts, max_scores, completes = (np.empty(max_terms, np.int64) for _ in range(4))
-    by_code, scores = np.empty(max_terms, np.bool_), np.empty(max_terms * max_codes, np.int32)
-    terms = SegmentTerms(ids, starts, by_code, max_scores, completes, scores)
-    buffers = Buffers(
-        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32),
-        np.empty(WINDOW + 1, np.int32), terms, np.empty((6, max_terms + 1), np.int64),
-    )  # fmt: skip
-    return prechecked(buffers)
+    excluded: Matrix[np.int64]
+    """(Q, 2): see `Excluded.to_numbers`."""
 
 
 @inlined()
@@ -184,7 +155,7 @@ def search_queries(
             terms = SegmentTerms(
                 t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.completes[:n], t.scores
             )
-            query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
+            query = SegmentQuery(allowed_mask, batch.excluded[q, 0], batch.excluded[q, 1], has_rephrasings)
             search_segment(p, terms, query, heap, buffers)
         if is_last:
             _sort_heap(heap)
@@ -326,7 +297,7 @@ def match_documents(
     """
     first = ZERO
     for q in range(len(ends)):
-        n, excluded, phrasing = ZERO, batch.excluded_docids[q], batch.excluded_phrasings[q]
+        n, excluded, phrasing = ZERO, batch.excluded[q, 0], batch.excluded[q, 1]
         for i in range(first, ends[q]):
             row = first_row(p.docids, docids[i])
             if not n and (i == first or docids[i] < docids[i - 1]):

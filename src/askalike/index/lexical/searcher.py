@@ -1,39 +1,34 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
-from threading import Lock
+from threading import Lock, local
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TopDocs
-from askalike.index.lexical.maxscore import TopKHeaps
-from askalike.index.lexical.prepared import (
-    FieldWeights,
-    PreparedBatch,
-    PreparedQueries,
-    QueryTerms,
-    TermColumns,
-)
+from askalike.core.hits import TopDocs
+from askalike.index.lexical.maxscore import WINDOW, Buffers, SegmentTerms, TopKHeaps
+from askalike.index.lexical.prepared import FieldWeights, PreparedBatch, PreparedQueries, QueryTerms, TermColumns
 from askalike.index.lexical.query_batch import (
     MATCHED_ROWS,
     DocumentMatches,
     MatchBuffers,
-    borrow_buffers,
     match_documents,
     search_queries,
 )
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_positions, find_titles
+from askalike.index.rows import Excluded, find_positions, find_titles
+from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per similarity: 64 MiB."""
@@ -45,6 +40,11 @@ QUERIES_PER_THREAD = 32
 MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
 MAX_HEAP_ENTRIES = 1 << 20
 """Maximum number of hits in memory for all queries of a batch: 16 MiB."""
+USUAL_TERMS = 64
+"""Minimum number of terms in buffers, so that few queries need larger ones."""
+MAX_BUFFERED_SCORES = 1 << 21
+"""Number of term scores up to which a thread keeps its buffers: 8 MiB."""
+_kept = local()
 MAX_KEPT_SCORES = 1 << 17
 """Maximum number of term scores that are kept of a match for explanations: 1 MiB."""
 
@@ -173,9 +173,9 @@ class PostingsSearcher:
             contributions += [found[start:end] for start, end in pairwise((0, *ends.tolist()))]
         return contributions
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
         """See TitlesSearcher."""
-        return partial(find_titles, self.segments, keys, exclusions)
+        return find_titles(self.segments, keys, exclusions)
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
@@ -197,7 +197,7 @@ class PostingsSearcher:
         """Search some queries of a batch, which follow each other."""
         docids, scores, size = np.empty((count, k), np.int64), np.empty((count, k), np.int64), np.zeros(count, np.int64)
         heaps, tables = TopKHeaps(scores, docids, size), batch.scores.tables
-        buffers = borrow_buffers(batch.max_terms, max(table.code_count for table in tables))
+        buffers = _borrow_buffers(batch.max_terms, max(table.code_count for table in tables))
         for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
             is_last = live is self.segments[-1]
             search_queries(
@@ -259,3 +259,26 @@ def _run_in_threads(task: Callable[[int, int], list[TopDocs]], n: int, at_once: 
     starts = range(0, n, size)
     with ThreadPoolExecutor(threads) as pool:
         return [one for found in pool.map(task, starts, (min(size, n - start) for start in starts)) for one in found]
+
+
+def _borrow_buffers(max_terms: int, max_codes: int) -> Buffers:
+    """Return this thread's working memory for searches with up to these numbers of terms and codes."""
+    kept: Buffers | None = getattr(_kept, "buffers", None)
+    max_terms = max(max_terms, USUAL_TERMS)
+    if kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes:
+        return kept
+    made = _make_buffers(max_terms, max_codes)
+    if len(made.terms.scores) <= MAX_BUFFERED_SCORES:
+        _kept.buffers = made
+    return made
+
+
+def _make_buffers(max_terms: int, max_codes: int) -> Buffers:
+    ids, starts, max_scores, completes = (np.empty(max_terms, np.int64) for _ in range(4))
+    by_code, scores = np.empty(max_terms, np.bool_), np.empty(max_terms * max_codes, np.int32)
+    terms = SegmentTerms(ids, starts, by_code, max_scores, completes, scores)
+    buffers = Buffers(
+        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32),
+        np.empty(WINDOW + 1, np.int32), terms, np.empty((6, max_terms + 1), np.int64),
+    )  # fmt: skip
+    return prechecked(buffers)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Bools, Ints, Ints32
 from askalike.index.files import check_offsets, open_arrays, write_arrays
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import (
@@ -20,7 +21,7 @@ from askalike.index.lexical.terms import (
     sign_terms,
     term_at,
 )
-from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
+from askalike.index.rows import NO_DELETIONS, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_PREFIXES = 10_000
@@ -268,8 +269,8 @@ class LiveSegment(LiveRows):
 
 @compiled()
 def _read_docids(
-    starts: NDArray[np.int64], blocks: NDArray[np.uint16], places: NDArray[np.uint16], docids: NDArray[np.int64],
-    live: NDArray[np.bool_], ids: NDArray[np.int64], firsts: Matrix[np.int64], found: NDArray[np.int64],
+    starts: Ints, blocks: NDArray[np.uint16], places: NDArray[np.uint16], docids: Ints,
+    live: Bools, ids: Ints, firsts: Matrix[np.int64], found: Ints,
 ) -> None:  # fmt: skip
     """Write the first distinct live docids of each term, and their number. live: empty if all documents are."""
     for t in range(len(ids)):
@@ -286,8 +287,8 @@ def _read_docids(
 
 @compiled()
 def _sum_statistics(
-    starts: NDArray[np.int64], blocks: NDArray[np.uint16], places: NDArray[np.uint16], codes: NDArray[np.uint16],
-    code_tf: NDArray[np.int32], mask: NDArray[np.bool_], rows: Matrix[np.int64],
+    starts: Ints, blocks: NDArray[np.uint16], places: NDArray[np.uint16], codes: NDArray[np.uint16],
+    code_tf: Ints32, mask: Bools, rows: Matrix[np.int64],
 ) -> int:  # fmt: skip
     """Write (term, documents, occurrences) of each term in the documents of the mask; return the number of terms."""
     n = 0

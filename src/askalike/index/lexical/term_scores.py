@@ -7,13 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.core.types import Collection, Floats
+from askalike.core.arrays import Array, Bytes, Floats, Ints, Ints32
+from askalike.core.hits import Collection
 from askalike.index.lexical.maxscore import ZERO
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
-from askalike.index.rows import Array, find_distinct
-from askalike.native.compiled import Matrix, Repeated, compiled, prechecked
+from askalike.index.rows import find_distinct
+from askalike.native.compiled import Matrix, RunLengthArray, compiled, prechecked
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
@@ -72,7 +73,7 @@ def sum_statistics(segments: Sequence[LiveSegment], field_count: int) -> list[Fi
 
 
 def score_fields(
-    fields: NDArray[np.uint8], statistics: Sequence[FieldStatistics], score: Callable[[Any, FieldStatistics], Floats]
+    fields: Bytes, statistics: Sequence[FieldStatistics], score: Callable[[Any, FieldStatistics], Floats]
 ) -> Floats:
     """Return the score of each of n terms, by the statistics of its field.
 
@@ -127,7 +128,7 @@ class KnownTerms:
         self._stored_fields = stored.pop() if len(stored) == 1 and segments[0].shares_terms else ()
         """The fields that all segments store fields as; empty if these differ."""
 
-    def look_up(self, terms: Sequence[str]) -> NDArray[np.int64]:
+    def look_up(self, terms: Sequence[str]) -> Ints:
         """Return the number of each term. New terms are looked up in every segment."""
         numbers = [*map(self._numbers.get, terms)]
         if new := list(dict.fromkeys(term for term, n in zip(terms, numbers, strict=True) if n is None)):
@@ -196,7 +197,7 @@ class TermScores:
         """The number of entries of all tables."""
         self._make_tables()
 
-    def compute(self, numbers: NDArray[np.int64]) -> None:
+    def compute(self, numbers: Ints) -> None:
         """Compute the scores of those terms that are not cached."""
         if (more := len(self.terms.df) - len(self._computed)) > 0:  # as much room as the terms have
             self._computed = np.append(self._computed, np.zeros(more, np.bool_))
@@ -214,7 +215,7 @@ class TermScores:
         self._computed[new] = self._computed[originals] = True
         self._make_tables()
 
-    def _append_tables(self, numbers: NDArray[np.int64], statistics: FieldStatistics) -> None:
+    def _append_tables(self, numbers: Ints, statistics: FieldStatistics) -> None:
         """Compute the bounds of some terms of a field, and append their tables in all segments, many at a time."""
         terms = self.terms
         tf, lengths = _bound_texts(terms.ttf[numbers], statistics.max_length)
@@ -228,9 +229,7 @@ class TermScores:
             self._append_run(numbers[start:end], tf[start:end], lengths, sizes[:, start:end], statistics.collection)
             start, done = end, ends[end - 1]
 
-    def _append_run(
-        self, numbers: NDArray[np.int64], tf: Floats, lengths: Floats, sizes: Array, collection: Collection
-    ) -> None:
+    def _append_run(self, numbers: Ints, tf: Floats, lengths: Floats, sizes: Array, collection: Collection) -> None:
         """Do so in one formula. tf, lengths: see _bound_texts. sizes: (1 + segments, terms), of bounds and tables."""
         terms, count, ends, first = self.terms, len(numbers), sizes.cumsum(), tf.size
         columns = np.empty((2, ends[-1]))
@@ -239,7 +238,7 @@ class TermScores:
             lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
             _write_texts(*lists, terms.segment_ids[at], numbers, ends[(at + 1) * count - 1 :], columns[0], columns[1])
         rows = np.concatenate([numbers] * len(sizes))
-        df, ttf = Repeated(terms.df[rows], ends), Repeated(terms.ttf[rows], ends)
+        df, ttf = RunLengthArray(terms.df[rows], ends), RunLengthArray(terms.ttf[rows], ends)
         scores = self._similarity.score(columns[0], columns[1], df, ttf, collection)
         if (size := self.size + len(scores) - first) > len(self._entries):
             grown = np.empty(max(size, GROWTH * len(self._entries)), np.float64)
@@ -248,7 +247,7 @@ class TermScores:
         _store_scores(scores, ends, numbers, self.size, self.bounds, self._starts, self._entries)
         self.size = size
 
-    def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
+    def score_in_text(self, numbers: Ints, tf: Floats, length: Floats) -> Floats:
         """Return the score of each of n terms in a field of that length, in words, in which it occurs tf times.
 
         The result is (fields, n): by the statistics of each field.
@@ -269,8 +268,8 @@ class TermScores:
 
 @compiled()
 def _measure_tables(
-    starts: NDArray[np.int64], code_count: int, ids: NDArray[np.int64], numbers: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    starts: Ints, code_count: int, ids: Ints, numbers: Ints,
+    sizes: Ints,
 ) -> None:  # fmt: skip
     """Write the number of entries of each term's table in a segment."""
     for i in range(len(numbers)):
@@ -280,9 +279,9 @@ def _measure_tables(
 
 @compiled()
 def _write_texts(
-    starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    ids: NDArray[np.int64], numbers: NDArray[np.int64], ends: NDArray[np.int64], tf: NDArray[np.float64],
-    lengths: NDArray[np.float64],
+    starts: Ints, codes: NDArray[np.uint16], code_tf: Ints32, code_length: Ints32,
+    ids: Ints, numbers: Ints, ends: Ints, tf: Floats,
+    lengths: Floats,
 ) -> None:  # fmt: skip
     """Write the frequency and the length that each entry of the terms' tables is the score of.
 
@@ -299,8 +298,8 @@ def _write_texts(
 
 @compiled()
 def _store_scores(
-    scores: NDArray[np.float64], ends: NDArray[np.int64], numbers: NDArray[np.int64], size: int,
-    bounds: NDArray[np.float64], starts: Matrix[np.int64], entries: NDArray[np.float64],
+    scores: Floats, ends: Ints, numbers: Ints, size: int,
+    bounds: Floats, starts: Matrix[np.int64], entries: Floats,
 ) -> None:  # fmt: skip
     """Write the bounds of terms, whose scores come first, and append the tables of each segment after `size` entries.
 

@@ -9,16 +9,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.rows import Array
+from askalike.core.arrays import Array, Bools, Bytes, Ints, Ints32
 from askalike.native.compiled import Matrix, compiled, inlined
 
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
 MARKS = ("", "\x1c", "\x1d", "\x1e")
 """The mark of each field. Analyzers take these characters for white space, so that no term begins with one."""
 _FIELD_OF_MARK = {mark: field for field, mark in enumerate(MARKS)}
-Letters = NDArray[np.int32]
-"""Code points."""
 MAX_TERM_LETTERS = 48
 """Longer terms are not used as corrections."""
 
@@ -52,29 +48,27 @@ def move_term(term: str, stored_fields: Sequence[int]) -> str:
     return term if own == field else MARKS[own] + term[1:]
 
 
-def fields_of_terms(term_bytes: Bytes, term_offsets: Offsets, field_count: int) -> NDArray[np.uint8]:
+def fields_of_terms(term_bytes: Bytes, term_offsets: Ints, field_count: int) -> Bytes:
     """Return the number of the field of each term of a dictionary."""
     lengths, first = np.diff(term_offsets), np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
     fields = first - np.uint8(ord(MARKS[1]) - 1)
     return np.where((lengths > 0) & (fields < field_count), fields, 0).astype(np.uint8)
 
 
-def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
+def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Ints]:
     """Return the concatenated UTF-8 bytes of all terms, and the offset of each (one offset more than terms)."""
     joined, offsets = "".join(terms), np.zeros(len(terms) + 1, np.int64)
     np.cumsum([*map(len, terms if joined.isascii() else map(str.encode, terms))], out=offsets[1:])
     return np.frombuffer(joined.encode(), np.uint8), offsets
 
 
-def select_terms(term_bytes: Bytes, term_offsets: Offsets, keep: NDArray[np.bool_]) -> tuple[Bytes, Offsets]:
+def select_terms(term_bytes: Bytes, term_offsets: Ints, keep: Bools) -> tuple[Bytes, Ints]:
     """Return the dictionary of some terms. keep: bool (n)."""
     lengths = np.diff(term_offsets)
     return term_bytes[np.repeat(keep, lengths)], np.append(0, np.cumsum(lengths[keep]))
 
 
-def copy_terms(
-    term_bytes: Bytes, term_offsets: Offsets, terms: range, field: int, new_field: int
-) -> tuple[Bytes, Offsets]:
+def copy_terms(term_bytes: Bytes, term_offsets: Ints, terms: range, field: int, new_field: int) -> tuple[Bytes, Ints]:
     """Return the dictionary of the words of some terms, which are all in one field, in another field."""
     offsets = term_offsets[terms.start : terms.stop + 1] - term_offsets[terms.start]
     own = term_bytes[term_offsets[terms.start] : term_offsets[terms.stop]]
@@ -86,7 +80,7 @@ def copy_terms(
     return own, offsets
 
 
-def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
+def find_terms(term_bytes: Bytes, term_offsets: Ints, terms: Sequence[str]) -> Ints:
     """Return the position of each term in a sorted dictionary, −1 for a missing term."""
     positions, keys = np.empty(len(terms), np.int64), np.empty(len(terms), np.uint64)
     packed = pack_terms(terms)
@@ -95,13 +89,13 @@ def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -
     return positions
 
 
-def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> range:
+def find_prefix_range(term_bytes: Bytes, term_offsets: Ints, prefix: str) -> range:
     """Return the positions of the terms that begin with a prefix, which are adjacent in a sorted dictionary."""
     wanted, _ = pack_terms([prefix])
     return range(*(_lower_bound(term_bytes, term_offsets, wanted, past_prefix) for past_prefix in (False, True)))
 
 
-def find_field_range(term_bytes: Bytes, term_offsets: Offsets, field: int, field_count: int) -> range:
+def find_field_range(term_bytes: Bytes, term_offsets: Ints, field: int, field_count: int) -> range:
     """Return the positions of the terms of a field, which are adjacent: those of the first field are last."""
     if field:
         return find_prefix_range(term_bytes, term_offsets, MARKS[field])
@@ -109,7 +103,7 @@ def find_field_range(term_bytes: Bytes, term_offsets: Offsets, field: int, field
     return range(first, len(term_offsets) - 1)
 
 
-def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Offsets]]) -> tuple[Bytes, Offsets, list[Offsets]]:
+def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Ints]]) -> tuple[Bytes, Ints, list[Ints]]:
     """Return the union of sorted dictionaries, and the positions of each one's terms in it."""
     (term_bytes, term_offsets), *others = dictionaries
     positions = [np.arange(len(term_offsets) - 1)]
@@ -126,7 +120,7 @@ def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Offsets]]) -> tuple[B
     return term_bytes, term_offsets, positions
 
 
-def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
+def term_at(term_bytes: Bytes, term_offsets: Ints, position: int) -> str:
     """Return the term at a position."""
     return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
 
@@ -143,14 +137,14 @@ def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
 
 
 @compiled()
-def _lower_bound(term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool) -> int:
+def _lower_bound(term_bytes: Bytes, term_offsets: Ints, wanted: Bytes, past_prefix: bool) -> int:
     """Return the first position whose term is not before `wanted` (with `past_prefix`: nor begins with it)."""
     return _lower_bound_between(term_bytes, term_offsets, wanted, past_prefix, 0, len(term_offsets) - 1)
 
 
 @inlined()
 def _lower_bound_between(
-    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, past_prefix: bool, low: int, high: int
+    term_bytes: Bytes, term_offsets: Ints, wanted: Bytes, past_prefix: bool, low: int, high: int
 ) -> int:
     """As `_lower_bound`, for a position that is known to be in low:high + 1."""
     while low < high:
@@ -164,7 +158,7 @@ def _lower_bound_between(
 
 
 @compiled()
-def _read_beginnings(term_bytes: Bytes, term_offsets: Offsets, keys: NDArray[np.uint64]) -> None:
+def _read_beginnings(term_bytes: Bytes, term_offsets: Ints, keys: NDArray[np.uint64]) -> None:
     """Write the first eight bytes of each term as one number, in the order of terms."""
     for i in range(len(keys)):
         key = np.uint64(0)
@@ -176,8 +170,8 @@ def _read_beginnings(term_bytes: Bytes, term_offsets: Offsets, keys: NDArray[np.
 
 @compiled()
 def _find_packed(
-    term_bytes: Bytes, term_offsets: Offsets, wanted: Bytes, wanted_offsets: Offsets, keys: NDArray[np.uint64],
-    order: Offsets, positions: Offsets,
+    term_bytes: Bytes, term_offsets: Ints, wanted: Bytes, wanted_offsets: Ints, keys: NDArray[np.uint64],
+    order: Ints, positions: Ints,
 ) -> None:  # fmt: skip
     """Write the position of each term, one after the other by their beginnings.
 
@@ -198,8 +192,8 @@ def _find_packed(
 
 @compiled()
 def _merge_packed(
-    a_bytes: Bytes, a_offsets: Offsets, b_bytes: Bytes, b_offsets: Offsets, a_places: Offsets, b_places: Offsets,
-    merged: Bytes, merged_offsets: Offsets,
+    a_bytes: Bytes, a_offsets: Ints, b_bytes: Bytes, b_offsets: Ints, a_places: Ints, b_places: Ints,
+    merged: Bytes, merged_offsets: Ints,
 ) -> int:  # fmt: skip
     """Write the union of two sorted dictionaries and the positions of each one's terms; return its number of terms."""
     i = j = n = end = 0
@@ -232,12 +226,12 @@ def edit_distance(one: str, other: str) -> int:
     return _compute_distance(first, second, np.empty((3, len(second) + 1), np.int64))
 
 
-def code_points(word: str) -> NDArray[np.int32]:
+def code_points(word: str) -> Ints32:
     """Return the code point of each character."""
     return np.frombuffer(word.encode("utf-32-le", "surrogatepass"), np.int32)
 
 
-def sign_terms(term_bytes: Bytes, term_offsets: Offsets) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+def sign_terms(term_bytes: Bytes, term_offsets: Ints) -> tuple[Ints32, NDArray[np.uint64]]:
     """Return the length of each term in characters, and a mask of its characters: bit (code point modulo 64) is set."""
     n = len(term_offsets) - 1
     lengths, masks = np.empty(n, np.int32), np.empty(n, np.uint64)
@@ -247,7 +241,7 @@ def sign_terms(term_bytes: Bytes, term_offsets: Offsets) -> tuple[NDArray[np.int
 
 @compiled()
 def _sign_terms(
-    term_bytes: Bytes, term_offsets: Offsets, letters: Letters, lengths: NDArray[np.int32], masks: NDArray[np.uint64]
+    term_bytes: Bytes, term_offsets: Ints, letters: Ints32, lengths: Ints32, masks: NDArray[np.uint64]
 ) -> None:
     for t in range(len(lengths)):
         lengths[t] = _decode(term_bytes[term_offsets[t] : term_offsets[t + 1]], letters)
@@ -255,7 +249,7 @@ def _sign_terms(
 
 
 def find_near_terms(
-    term_bytes: Bytes, term_offsets: Offsets, lengths: Array, masks: Array, first: int, last: int, word: Array,
+    term_bytes: Bytes, term_offsets: Ints, lengths: Array, masks: Array, first: int, last: int, word: Array,
     max_edits: int, tail: int, open_end: bool,
 ) -> Array:  # fmt: skip
     """Return the near terms in first:last of a dictionary, with the result of `_align` for each: int64 (3, n).
@@ -273,8 +267,8 @@ def find_near_terms(
 
 @compiled()
 def _scan_terms(
-    term_bytes: Bytes, term_offsets: Offsets, lengths: NDArray[np.int32], masks: NDArray[np.uint64], first: int,
-    last: int, word: Letters, max_edits: int, tail: int, open_end: bool, letters: Letters, table: Matrix[np.int64],
+    term_bytes: Bytes, term_offsets: Ints, lengths: Ints32, masks: NDArray[np.uint64], first: int,
+    last: int, word: Ints32, max_edits: int, tail: int, open_end: bool, letters: Ints32, table: Matrix[np.int64],
     near: Matrix[np.int64],
 ) -> int:  # fmt: skip
     """Write the result of `find_near_terms`; return the number of terms."""
@@ -298,7 +292,7 @@ def _scan_terms(
 
 
 @compiled()
-def _compute_distance(one: Letters, other: Letters, table: Matrix[np.int64]) -> int:
+def _compute_distance(one: Ints32, other: Ints32, table: Matrix[np.int64]) -> int:
     return _align(one, len(one), other, table, 0, False)[0]
 
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from askalike.core.arrays import Array
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms
 from askalike.index.lexical.terms import code_points, find_near_terms, mark_terms, pack_terms, sign_terms, word_of
-from askalike.index.rows import Array, find_distinct
+from askalike.index.rows import find_distinct
 
 MAX_COMPLETIONS = 24
 MAX_CACHED_PREFIXES, MAX_CACHED_WORDS = 10_000, 1 << 18

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Bytes
 from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory
 from askalike.native.simd import (
     EIGHT,
@@ -43,7 +44,7 @@ MAX_STEP = 63
 """Largest integer of a quantised query; see PAIRED_GROUPS."""
 
 
-def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def pack_levels(levels: Bytes) -> NDArray[np.uint32]:
     """Return numbers from 0 to 3, (blocks · BLOCK, groups · GROUP), as words: (blocks · groups, BLOCK)."""
     rows, columns = levels.shape
     parts = levels.reshape(rows, columns // GROUP, FOURS, 4).astype(np.uint32) << SHIFTS

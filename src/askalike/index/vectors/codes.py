@@ -12,9 +12,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Floats, Floats32, Ints, Ints32
 from askalike.core.files import replace_file
 from askalike.index.files import create_arrays, open_arrays, release_pages
-from askalike.index.rows import Array
 from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.index.vectors.sketch import Sketch, bound, four_products
@@ -47,20 +47,18 @@ TOLERANCE = 1e-5
 UNUSED = np.float32(1e-6)
 """Share of a query's length below which its part along a field's axes is a rounding error."""
 
-Floats = NDArray[np.float32]
-
 
 class ScoreEstimates(NamedTuple):
     """The upper bounds of scores for one query: of every row, (blocks · 64), and of every block, (blocks)."""
 
-    rows: Floats
-    block_max: Floats
+    rows: Floats32
+    block_max: Floats32
 
     def exclude(self, rows: Array) -> None:
         """Leave out rows that the query must not find."""
         self.rows[rows] = REMOVED
 
-    def select_rows(self, sketch: Sketch, docids: Array, query: Floats, k: int, min_score: float) -> Array:
+    def select_rows(self, sketch: Sketch, docids: Array, query: Floats32, k: int, min_score: float) -> Array:
         """Return the rows that may be the best ones of the k best documents and score `min_score`, ascending.
 
         The best rows of different blocks are of different documents, except for rephrasings. So a few more blocks than
@@ -91,7 +89,7 @@ class Codes(NamedTuple):
     """(F, blocks · 64): the factor of a row's product with a query."""
     errors: Matrix[np.float32]
     """(F, blocks · 64): the largest likely error of a row's score for a query of length 1."""
-    mean: Floats
+    mean: Floats32
     """(dim): of the rows."""
     basis: Matrix[np.float32]
     """(F, F): as columns, the fields' weights in what the codes of each field stand for; orthonormal."""
@@ -109,12 +107,12 @@ class Codes(NamedTuple):
         live[:n_rows] = mask if len(mask) else True
         return np.packbits(live, bitorder="little").view(np.uint64)
 
-    def mix_fields(self, rows: Floats) -> Floats:
+    def mix_fields(self, rows: Floats32) -> Floats32:
         """Return what the codes of each field stand for, not rotated yet: (n, dim) → (n · F, dim / F)."""
         fields = len(self.basis)
         return np.matmul(self.basis.T, rows.reshape(len(rows), fields, -1)).reshape(len(rows) * fields, -1)
 
-    def estimate_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
+    def estimate_scores(self, queries: Floats32, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
         """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
         fields, padded_rows = self.factors.shape
         numbers = np.zeros((len(queries) * fields, self.words.size // self.factors.size * GROUP), np.int8)
@@ -162,7 +160,7 @@ def _rotate_query(codes: Codes, query: Array, first: int, numbers: Array, terms:
 @compiled(fastmath=True)
 def _bound_scores(
     codes: Codes, live: NDArray[np.uint64], queries: Matrix[np.float32], numbers: Matrix[np.int8],
-    terms: Matrix[np.float32], offsets: Floats, products: NDArray[np.int32], memory: Matrix[np.float32],
+    terms: Matrix[np.float32], offsets: Floats32, products: Ints32, memory: Matrix[np.float32],
     rows: Matrix[np.float32], block_max: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the upper bound of the score of every row, and of every block, for each query.
@@ -214,8 +212,8 @@ def _bound_scores(
 
 @compiled(fastmath=True)
 def _select_rows(
-    estimates: ScoreEstimates, values: Matrix[np.int8], scales: Floats, errors: Floats, docids: NDArray[np.int64],
-    query: Floats, length: float, first: float, min_score: float, best: Floats, rows: NDArray[np.int64],
+    estimates: ScoreEstimates, values: Matrix[np.int8], scales: Floats32, errors: Floats32, docids: Ints,
+    query: Floats32, length: float, first: float, min_score: float, best: Floats32, rows: Ints,
 ) -> int:  # fmt: skip
     """Write the rows that may be the best ones of the k best documents, and score `min_score`; return their number.
 
@@ -249,7 +247,7 @@ def _select_rows(
 
 
 @inlined()
-def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: NDArray[np.int64]) -> int:
+def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: Ints) -> int:
     """Write the rows whose estimates are at least `least`, ascending; return their number."""
     count = 0
     for block in range(len(estimates.block_max)):
@@ -263,7 +261,7 @@ def _find_reaching(estimates: ScoreEstimates, least: np.float32, rows: NDArray[n
 
 
 @inlined()
-def _keep_highest(heap: Floats, size: int, value: np.float32) -> int:
+def _keep_highest(heap: Floats32, size: int, value: np.float32) -> int:
     """Add a value above LOWEST to a heap, the lowest value of which comes first and leaves it when it is full.
 
     Return the number of values in the heap.
@@ -314,7 +312,7 @@ def build_codes(
         _fill_codes(codes, part, n_rows)
 
 
-def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
+def _complete_basis(first: Floats) -> Floats:
     """Return an orthonormal basis as columns, the first of which points into this direction: (F, F)."""
     columns = np.eye(len(first))
     columns[:, 0] = first
@@ -337,7 +335,7 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
         release_pages(mapped)
 
 
-def _sample_rows(part: DensePart, n_rows: int) -> Iterator[Floats]:
+def _sample_rows(part: DensePart, n_rows: int) -> Iterator[Floats32]:
     """Yield up to CHUNK_ROWS rows of all parts of a segment, some at a time: each maps many others with it."""
     rows = np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)
     for start in range(0, len(rows), SAMPLE_ROWS):
@@ -345,7 +343,7 @@ def _sample_rows(part: DensePart, n_rows: int) -> Iterator[Floats]:
         release_pages(part.arrays().values())
 
 
-def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:
+def _encode(rows: Floats32) -> tuple[NDArray[np.uint32], Floats32, Floats32]:
     """Return the words, factors and errors of rotated rows minus their mean, (rows, dim); see Codes."""
     n_rows, dim = rows.shape
     # Along random axes the numbers of a row are nearly normal with deviation length / √dim: one step for four levels.

@@ -15,12 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Vectors
 from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.types import TopDocs, Vectors
+from askalike.core.hits import TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment, CommittedState
 from askalike.index.files import create_arrays, release_pages
-from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes, TitleRows, find_distinct
+from askalike.index.rows import NO_ATTRIBUTES, DocAttributes, TitleRows, find_distinct
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import (
@@ -124,7 +125,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
     """An index of vectors: numbers (docids) with one vector for each phrasing. It knows neither texts nor an archive.
 
     >>> import numpy as np
-    >>> from askalike.core.types import VectorPart, Vectors
+    >>> from askalike.core.arrays import VectorPart, Vectors
     >>> index = VectorIndex.create()
     >>> index.add([7, 8], Vectors((VectorPart(np.eye(2, dtype=np.float32)),)))
     >>> [top] = index.search(Vectors((VectorPart(np.array([[0.6, 0.8]], np.float32)),)))
@@ -149,7 +150,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
 
         A query of zeros finds nothing. allowed: the documents that may be found; None for all.
         """
-        return self.searcher.search(VectorQueries(vectors, [(-1, -1)] * len(vectors)), k, allowed)
+        return self.searcher.search(VectorQueries(vectors, [None] * len(vectors)), k, allowed)
 
     @property
     def schemas(self) -> tuple[PartSchema, ...]:

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from askalike.core.arrays import Array, Bools, Floats, Metric, VectorPart
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import Floats, Metric, VectorPart
 from askalike.core.values import format_count
 from askalike.index.files import check_offsets
-from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots, exact_half_dots
 
 if TYPE_CHECKING:
@@ -193,7 +191,7 @@ def prepare_rows(part: VectorPart) -> Any:
     return rows
 
 
-def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
+def nonzero_rows(part: VectorPart) -> Bools:
     """Return which rows are not zero (a text without known words has a zero row). With Euclidean distance all count."""
     if part.metric == "euclidean":
         return np.ones(len(part), np.bool_)

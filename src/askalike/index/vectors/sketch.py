@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from askalike.core.types import Metric
-from askalike.index.rows import Array
+from askalike.core.arrays import Array, Floats, Floats32, Ints, Metric
 from askalike.native.compiled import Matrix, compiled, inlined, widen
 from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 
@@ -22,8 +20,6 @@ CACHED_ROWS = 2_048  # rows that all queries process before the next ones: half 
 MATMUL_MIN_QUERIES = 64  # with at least this many queries a matrix product is faster, conversion included
 AHEAD, AHEAD_HALVES = 12, 4  # prefetch distances in rows
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Sketch:
     """The length of scale · values."""
 
     @classmethod
-    def from_rows(cls, rows: Floats) -> "Sketch":
+    def from_rows(cls, rows: Floats32) -> "Sketch":
         """Return the sketch of dense rows: float32 (n, dim)."""
         scales = np.abs(rows).max(axis=1, initial=0.0) / np.float32(MAX_STEP)
         values = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
@@ -47,12 +43,12 @@ class Sketch:
         return cls(values, scales.astype(np.float32), residuals, np.linalg.norm(approximate, axis=1).astype(np.float32))
 
     @cached_property
-    def errors(self) -> Floats:
+    def errors(self) -> Floats32:
         """Maximum error of a row's approximate dot product with a vector of length 1: float32 (n)."""
         slack = np.float32(ROUNDING_ERROR * (self.values.shape[1] + 8))
         return self.residuals + slack * (self.lengths + self.residuals)
 
-    def score_bounds(self, queries: Floats, metric: Metric) -> tuple[Floats, Floats]:
+    def score_bounds(self, queries: Floats32, metric: Metric) -> tuple[Floats32, Floats32]:
         """Return the (lowest, highest) possible score of every row for each query: float32 (queries, n) both."""
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)[:, None]
         if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
@@ -69,7 +65,7 @@ class Sketch:
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
         return -distances - error, np.minimum(error - distances, 0)
 
-    def _dots(self, queries: Floats) -> Floats:
+    def _dots(self, queries: Floats32) -> Floats32:
         """Return the dot products with scale · values: float32 (queries, n)."""
         dots = np.empty((len(queries), len(self.values)), np.float32)
         if len(queries) < MATMUL_MIN_QUERIES:
@@ -110,7 +106,7 @@ def bound(dot: np.float32, scale: np.float32, error: np.float32) -> tuple[np.flo
 
 @inlined(fastmath=True)
 def _write_bounds(
-    q: int, i: int, dot: np.float32, scales: Floats, errors: Floats, lengths: Floats, low: Matrix[np.float32],
+    q: int, i: int, dot: np.float32, scales: Floats32, errors: Floats32, lengths: Floats32, low: Matrix[np.float32],
     high: Matrix[np.float32],
 ) -> None:  # fmt: skip
     low[q, i], high[q, i] = bound(dot, scales[i], lengths[q] * errors[i])
@@ -118,7 +114,7 @@ def _write_bounds(
 
 @compiled(fastmath=True)
 def _bound_products(
-    values: Matrix[np.int8], scales: Floats, errors: Floats, queries: Matrix[np.float32], lengths: Floats,
+    values: Matrix[np.int8], scales: Floats32, errors: Floats32, queries: Matrix[np.float32], lengths: Floats32,
     low: Matrix[np.float32], high: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the bounds of all rows for each query.
@@ -145,7 +141,13 @@ def _bound_products(
 
 @inlined(fastmath=True)
 def four_products(
-    values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], count: int, i: int, query: Floats
+    values: Matrix[np.int8],
+    scales: Floats32,
+    errors: Floats32,
+    rows: Ints,
+    count: int,
+    i: int,
+    query: Floats32,
 ) -> tuple[np.float32, np.float32, np.float32, np.float32]:
     """Return the products of four of some rows, from position i on; those after the last are of the last row.
 
@@ -168,14 +170,14 @@ def four_products(
     return a, b, c, d
 
 
-def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
+def exact_dots(rows: Array, query: Floats32) -> Floats:
     """Return dot products: float64 (n). The order of addition does not depend on a row's position."""
     dots = np.empty(len(rows))
     _sum_products(rows, query, dots)
     return dots
 
 
-def exact_half_dots(rows: Array, places: Array, query: Floats) -> NDArray[np.float64]:
+def exact_half_dots(rows: Array, places: Array, query: Floats32) -> Floats:
     """Return the dot products of the rows at some positions, as `exact_dots` does. rows: float16 (n, dim)."""
     dots = np.empty(len(places))
     _sum_half_products(rows.view(np.uint16), places, query.astype(np.float64), dots)
@@ -183,7 +185,7 @@ def exact_half_dots(rows: Array, places: Array, query: Floats) -> NDArray[np.flo
 
 
 @compiled(fastmath=True)
-def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.float64]) -> None:
+def _sum_products(rows: Matrix[np.float32], query: Floats32, dots: Floats) -> None:
     for i in range(len(rows)):
         dot = 0.0
         for j in range(len(query)):
@@ -192,9 +194,7 @@ def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.floa
 
 
 @compiled(fastmath=True)
-def _sum_half_products(
-    rows: Matrix[np.uint16], places: NDArray[np.int64], query: NDArray[np.float64], dots: NDArray[np.float64]
-) -> None:
+def _sum_half_products(rows: Matrix[np.uint16], places: Ints, query: Floats, dots: Floats) -> None:
     """Write the rows' dot products, each by the same machine code, and thus in the same order of addition."""
     for i in range(len(places)):
         for n in range(i + AHEAD_HALVES, min(i + AHEAD_HALVES + 1, len(places))):
@@ -206,7 +206,7 @@ def _sum_half_products(
         dots[i] = dot
 
 
-def exact_distances(rows: Array, query: Floats) -> NDArray[np.float64]:
+def exact_distances(rows: Array, query: Floats32) -> Floats:
     """Return Euclidean distances: float64 (n). The order of addition does not depend on a row's position."""
     squares = np.empty(len(rows))
     _sum_squares(rows, query, squares)
@@ -214,7 +214,7 @@ def exact_distances(rows: Array, query: Floats) -> NDArray[np.float64]:
 
 
 @compiled()
-def _sum_squares(rows: Matrix[np.float32], query: Floats, squares: NDArray[np.float64]) -> None:
+def _sum_squares(rows: Matrix[np.float32], query: Floats32, squares: Floats) -> None:
     for i in range(len(rows)):
         square = 0.0
         for j in range(len(query)):

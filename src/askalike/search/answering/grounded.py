@@ -18,7 +18,7 @@ from http.client import HTTPException
 from askalike.calibration.differences import content_words, is_negated
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.network import fetch
-from askalike.core.types import Question
+from askalike.core.records import Question
 from askalike.core.values import safe_url
 from askalike.search.answering.replies import AnswerSource, Reply
 from askalike.text.analyzer import content_analyzer

@@ -1,4 +1,4 @@
-"""Replies to a question from an engine's hits: stored answers, or text written by a model of the archive.
+"""Replies to a question from a retriever's hits: stored answers, or text written by a model of the archive.
 
 Text that a model has written is always labelled as such.
 """
@@ -12,9 +12,11 @@ from typing import Literal, Protocol, get_args
 from askalike import rankers
 from askalike.calibration.calibration import Calibration
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.types import Answer, Hit, Question, SearchHit
+from askalike.core.hits import Hit, SearchHit
+from askalike.core.records import Answer, Question
 from askalike.encoders import MODEL_FILE, AnswerGenerator, open_encoder, read_model_file
 from askalike.store import Archive, View
+from askalike.store.contents import has_content
 from askalike.text.clean import readable_text
 
 AnswerMode = Literal["nearest", "generate", "auto"]
@@ -127,8 +129,8 @@ def require_same_archive(view: View, folder: Path) -> None:
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
-class SearchEngine(Protocol):
-    """The part of an engine that answers need."""
+class AnsweringRetriever(Protocol):
+    """The part of a retriever that answers need."""
 
     archive: Archive
 
@@ -143,7 +145,7 @@ class SearchEngine(Protocol):
 
 
 def answer_question(
-    engine: SearchEngine,
+    retriever: AnsweringRetriever,
     question: Question,
     mode: AnswerMode,
     k: int,
@@ -152,18 +154,20 @@ def answer_question(
     sure: float | None,
     model: str | None,
 ) -> Reply:
-    """Return an answer to a typed question; see LocalEngine.answer."""
-    view = engine.archive.view()
+    """Return an answer to a typed question; see ArchiveRetriever.answer."""
+    view = retriever.archive.view()
     _require_used_options(mode, min_probability, sure, model)
     require_answers(view)
     if mode == "generate":
-        return _write_reply(engine.archive, question, k, model)
-    hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
+        return _write_reply(retriever.archive, question, k, model)
+    hits = retriever.search(
+        question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability
+    )
     stored = nearest_reply(view, hits, k, any_grade=min_probability is not None)
     known = [source.probability for source in stored.sources[:1] if source.probability is not None]
     threshold = DEFAULT_SURE if sure is None else sure
-    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < threshold):
-        return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
+    if mode == "auto" and retriever.calibration and hits and (stored.abstained or known[0] < threshold):
+        return replace(_write_reply(retriever.archive, question, k, model), matches=stored.matches)
     return stored
 
 
@@ -198,7 +202,7 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
 
 def require_answers(view: View) -> None:
     """Raise ArchiveError if the archive has no answer with a text."""
-    if not view.has_answers:
+    if not has_content(view, "answers"):
         raise ArchiveError(f"{view.path}: the archive has no answers; import questions with their answers")
 
 

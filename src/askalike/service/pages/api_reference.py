@@ -12,8 +12,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from markupsafe import Markup, escape
 
-from askalike.service.callers import app_state
 from askalike.service.pages.rendering import render_page
+from askalike.service.request_state import app_state
 
 router = APIRouter()
 HEADINGS = {

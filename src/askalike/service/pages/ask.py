@@ -8,17 +8,19 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.core.types import Answer, SearchHit
+from askalike.core.hits import SearchHit
+from askalike.core.records import Answer
 from askalike.search.explain import corrected_words
 from askalike.service.actions import record_feedback, record_use, search_similar, store_posted
-from askalike.service.callers import add_log_fields
 from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.languages import mark
 from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
+from askalike.service.request_state import add_log_fields
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.served_archive import ServedArchive
+from askalike.store.contents import latest_questions
 from askalike.store.drafts import put_asked
 from askalike.store.query_log import FeedbackVerdict
 from askalike.store.retention import KeepsNothingError, get_keep_days
@@ -139,7 +141,7 @@ async def _find_similar(
 ) -> dict[str, Any]:
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
-        latest = await archive.run_on_store(lambda store: store.view().latest_questions(N_LATEST))
+        latest = await archive.run_on_store(lambda store: latest_questions(store, N_LATEST))
         return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest, "may_post": False}
     _, hits = await search_similar(archive, query)
     add_log_fields(request, archive=archive.name, found=len(hits))

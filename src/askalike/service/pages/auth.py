@@ -9,19 +9,12 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.service.callers import (
-    ArchiveName,
-    Caller,
-    admit,
-    app_state,
-    enforce_rate_limit,
-    find_archive,
-    require_scope,
-)
+from askalike.service.authorization import ArchiveName, admit, enforce_rate_limit, find_archive, require_scope
 from askalike.service.pages import forms
 from askalike.service.pages.forms import SubmittedForm, is_https
 from askalike.service.pages.languages import to_local_path
 from askalike.service.pages.rendering import render_page
+from askalike.service.request_state import Caller, app_state
 from askalike.service.served_archive import ServedArchive
 from askalike.store.keys import begin_session, end_session, session_key, verify_key
 

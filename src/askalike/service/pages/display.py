@@ -11,8 +11,9 @@ import nh3
 from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
-from askalike.core.types import Markup as Kind
-from askalike.core.types import Question, SearchHit
+from askalike.core.hits import SearchHit
+from askalike.core.records import Markup as Kind
+from askalike.core.records import Question
 from askalike.service.pages import languages
 from askalike.text.clean import is_deep, readable_text
 from askalike.text.passages import FORMULA, find_formulas, has_formula_sign

@@ -10,15 +10,15 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.core.values import now
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap
-from askalike.service.callers import caller_id
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
 from askalike.service.pages.languages import mark
 from askalike.service.pages.rendering import archive_url, render_page
+from askalike.service.request_state import caller_id
 from askalike.service.schema import QuestionTitle, RecordNumber, ShortText, Text
 from askalike.store import AlreadyDecidedError, Archive
 from askalike.store.drafts import (

@@ -12,7 +12,8 @@ from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from askalike.service.callers import app_state, is_cross_site
+from askalike.service.authorization import is_cross_site
+from askalike.service.request_state import app_state
 
 MAX_FORM_FIELDS = 1_000
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf"

@@ -15,7 +15,6 @@ from askalike.calibration.samples import MIN_QUERIES
 from askalike.core import registry
 from askalike.encoders.static import PACKAGED_LANGUAGES
 from askalike.evaluation.intervals import BinomialProportion
-from askalike.replay.replay import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.languages import (
     choose_language,
@@ -146,6 +145,7 @@ def _y(fraction: float) -> float:
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
+"""The file of `askalike replay -o DIR/replay`, a command of packages/research."""
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
@@ -185,7 +185,9 @@ async def get_chart(archive: UserArchive, request: Request, name: str) -> Respon
 
 async def _load_report(archive: ServedArchive, request: Request) -> dict[str, Any]:
     use_language(choose_language(request, archive.language))
-    calibration, stale_reason = await archive.run_on_engine(lambda engine: (engine.calibration, engine.stale_reason))
+    calibration, stale_reason = await archive.run_on_retriever(
+        lambda retriever: (retriever.calibration, retriever.stale_reason)
+    )
     measured = calibration.quality if calibration else None
     bars: dict[str, list[ProportionBar]] = {}
     if measured:
@@ -278,14 +280,12 @@ def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
     """Return the ranker's results in the last replay; None without one."""
     try:
         report = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
-        k = next(r["k"] for r in report["rankers"] if r["ranker"] == ranker)
-        ranks = {q["id"]: q["ranks"][ranker] for q in report["queries"]}
-        parts = group_into_periods([(q["created_at"], q["id"]) for q in report["queries"]])
+        result = next(result for result in report["rankers"] if result["ranker"] == ranker)
+        overall = _to_proportion("all", result["found"], result["n"])
+        periods = [_to_proportion(period["name"], period["found"], period["n"]) for period in result["periods"]]
+        return ReplaySummary(result["k"], overall, periods)
     except (OSError, ValueError, LookupError, StopIteration, TypeError):
         return None
-    right = {id for id, rank in ranks.items() if rank and rank <= k}
-    shares = [_to_proportion(p.name, len(right.intersection(p.queries)), len(p.queries)) for p in parts]
-    return ReplaySummary(k, _to_proportion("all", len(right), len(ranks)), shares)
 
 
 def _to_proportion(label: str, count: int, n: int) -> ProportionBar:

@@ -10,16 +10,16 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.search.explain import function_words
 from askalike.service.actions import DecisionOrUndo, apply_decision
-from askalike.service.callers import app_state, caller_id
 from askalike.service.pages.auth import ModeratorArchive, VisitedArchive
 from askalike.service.pages.display import Stretch, compare_texts, display_title
 from askalike.service.pages.forms import SubmittedForm, csrf_token, get_visitor_secret, validate_form
 from askalike.service.pages.languages import mark
 from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
+from askalike.service.request_state import app_state, caller_id
 from askalike.service.schema import RecordNumber
 from askalike.service.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
@@ -69,8 +69,11 @@ def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], 
 async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:
     """Return what a page shows of two questions: their sides, why they may ask the same, and how similar they are."""
     question, other = pair
-    explanation, similarity = await archive.run_on_engine(
-        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
+    explanation, similarity = await archive.run_on_retriever(
+        lambda retriever: (
+            retriever.explain(question, [other.id]).get(other.id),
+            retriever.similarity(question, other.id),
+        )
     )
     why = summarise_explanation(explanation, other.language)
     return {"sides": _build_sides(pair, answers), "why": why, "similarity": similarity}

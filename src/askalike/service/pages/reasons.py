@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from askalike.core import registry
-from askalike.core.types import Contribution, Explanation
+from askalike.core.hits import Contribution, Explanation
 from askalike.search.explain import drop_function_words, sum_fields
 from askalike.service.pages.languages import mark
 

@@ -18,10 +18,10 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from askalike.service.callers import request_state
 from askalike.service.pages import display, forms, languages
 from askalike.service.pages.display import highlight, mark_stretches, render_difference
 from askalike.service.pages.languages import mark
+from askalike.service.request_state import request_state
 from askalike.service.schema import Problem
 
 router = APIRouter()

@@ -1,9 +1,10 @@
-"""A process of the service: how it is started, and how it notices that its parent has ended.
+"""A process of the service: how it is started, gives signs of life, and notices that its parent has ended.
 
 On Linux it is forked from the supervisor, which has imported what all processes need. On other systems a fork of a
 process that has loaded numpy can crash, so it is a new process.
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -18,9 +19,12 @@ from typing import Any
 from askalike.core.children import fork_context, spawn_context
 from askalike.core.errors import AskalikeError
 from askalike.service.settings import ServiceSettings
+from askalike.service.shared_files import SharedFiles
 
 FORKS = sys.platform == "linux"
 USER_ERROR_EXIT_CODE = 2
+BEAT_S = 0.25
+"""The pause between two signs of life."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -89,6 +93,26 @@ def _end_with_parent() -> None:
     if parent := parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Heartbeat:
+    """Notes several times a second that this process lives, on which the supervisor acts; at first in a thread."""
+
+    def __init__(self, shared: SharedFiles) -> None:
+        self._shared = shared
+        self._is_in_loop = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    async def beat_in_loop(self) -> None:
+        """Let the event loop beat instead of the thread, so that a loop that is blocked is noticed; never return."""
+        self._is_in_loop.set()
+        while True:
+            self._shared.processes.beat(self._shared.row)
+            await asyncio.sleep(BEAT_S)
+
+    def _beat(self) -> None:
+        while not self._is_in_loop.wait(BEAT_S):
+            self._shared.processes.beat(self._shared.row)
 
 
 class StopRequest:

@@ -6,14 +6,18 @@ forever.
 
 import asyncio
 from collections import Counter
+from functools import partial
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from askalike.service.callers import REQUEST_ID_HEADER
 from askalike.service.problems import MEDIA_TYPE, make_problem
+from askalike.service.request_state import REQUEST_ID_HEADER
+from askalike.service.settings import ServiceSettings
 from askalike.service.telemetry import REQUESTS
 
 GRACE_S = 1.0
@@ -133,3 +137,21 @@ class TimedHttpProtocol(HttpToolsProtocol):
         self._abort_timer = None
         if not self.transport.is_closing() or self.transport.get_write_buffer_size():
             self.transport.abort()
+
+
+def configure(app: ASGIApp, settings: ServiceSettings, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration for an application, with this protocol and its limits. options: further ones."""
+    protocol = partial(
+        TimedHttpProtocol,
+        receive_s=settings.receive_s,
+        max_connections=settings.max_connections,
+        half_open=Counter[str](),
+    )
+    return uvicorn.Config(
+        app,
+        http=protocol,  # type: ignore[arg-type]
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        **options,
+    )

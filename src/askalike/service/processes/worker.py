@@ -5,10 +5,8 @@ import gc
 import os
 import socket
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
-from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
-from askalike.service.processes.heartbeat import Heartbeat
-from askalike.service.processes.protocol import TimedHttpProtocol
+from askalike.service.processes.child import Heartbeat
+from askalike.service.processes.protocol import configure
+from askalike.service.served_retriever import ServedRetriever
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 
@@ -65,19 +63,14 @@ def run(
     parent.recv()
     start_log()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    receive_s, max_connections = settings.receive_s, settings.max_connections
-    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())
-    config = uvicorn.Config(
+    config = configure(
         create_app(settings, shared, faults),
+        settings,
         lifespan="on",
         access_log=False,
         log_config=None,
-        server_header=False,
-        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=KEEP_ALIVE_S,
-        http=protocol,  # type: ignore[arg-type]
-        ws="none",
         loop="uvloop",
     )
     Server(config, parent, heartbeat).run([listener])
@@ -94,4 +87,4 @@ def _prepare(settings: ServiceSettings) -> None:
     """Search each index once, so that everything loaded lazily is loaded before requests are accepted."""
     for path in settings.archive_paths().values():
         with suppress(AskalikeError):  # the application raises it again when it opens the archive
-            ServedEngine.open(settings, path).engine.close()
+            ServedRetriever.open(settings, path).retriever.close()

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from askalike.readers import Message, SourceFiles, begin_conversation
-from askalike.service.callers import GuardedRoute, WritableArchive
+from askalike.service.authorization import GuardedRoute, WritableArchive
 from askalike.service.schema import Id, QuestionTitle, RequestModel, Text, WebAddress
 from askalike.store.drafts import ThreadDraft, ThreadEffect, put_thread
 from askalike.store.retention import KeepsNothingError
@@ -15,13 +15,7 @@ MAX_MESSAGES = 200
 SOURCE_PATTERN = r"^[\w.-]+( [\w.-]+)*$"
 
 
-class _ThreadRoute(GuardedRoute):
-    """A route whose body is one conversation."""
-
-    max_body_bytes = 256_000
-
-
-router = APIRouter(route_class=_ThreadRoute, tags=["asking"])
+router = APIRouter(route_class=GuardedRoute, tags=["asking"])
 
 
 class ThreadMessage(RequestModel):

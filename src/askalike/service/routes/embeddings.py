@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from askalike.encoders import Role
-from askalike.service.callers import GuardedRoute, OnlyReadableArchive, ReadableArchive
+from askalike.service.authorization import GuardedRoute, OnlyReadableArchive, ReadableArchive
 from askalike.service.schema import MAX_BODY_LENGTH
-from askalike.service.served_archive import ArchiveEncoders, DimensionsError, ServedArchive
+from askalike.service.served_archive import ArchiveEncoders, DimensionsError
 
 MAX_INPUTS = 2_048
 """OpenAI's own limit."""
@@ -79,28 +79,6 @@ class ListedEncoders(BaseModel):
 @router.post("/v1/embeddings", include_in_schema=False)  # for programs that append it to their base URL
 async def post_embeddings(archive: ReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the vectors of texts by one of the archive's encoders, in the shape of OpenAI's API."""
-    return await _encode(archive, request)
-
-
-@router.get("/models", summary="List the encoders")
-async def get_models(archive: ReadableArchive) -> ListedEncoders:
-    """Return the archive's encoders, in the shape of OpenAI's API."""
-    return await _list_encoders(archive)
-
-
-@only_archive_router.post("/v1/embeddings", summary="Encode texts, with one archive")
-async def post_embeddings_of_only_archive(archive: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
-    """Return the same for the only archive that is served."""
-    return await _encode(archive, request)
-
-
-@only_archive_router.get("/v1/models", summary="List the encoders, with one archive")
-async def get_models_of_only_archive(archive: OnlyReadableArchive) -> ListedEncoders:
-    """Return the same for the only archive that is served."""
-    return await _list_encoders(archive)
-
-
-async def _encode(archive: ServedArchive, request: EncodingRequest) -> EncodingResponse:
     texts = [request.input] if isinstance(request.input, str) else request.input
     role: Role = request.input_type
     try:
@@ -115,14 +93,28 @@ async def _encode(archive: ServedArchive, request: EncodingRequest) -> EncodingR
     )
 
 
+@router.get("/models", summary="List the encoders")
+async def get_models(archive: ReadableArchive) -> ListedEncoders:
+    """Return the archive's encoders, in the shape of OpenAI's API."""
+    names = await archive.encoders.run(ArchiveEncoders.names)
+    return ListedEncoders(data=[ListedEncoder(id=name) for name in names])
+
+
+@only_archive_router.post("/v1/embeddings", summary="Encode texts, with one archive")
+async def post_embeddings_of_only_archive(archive: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
+    """Return the same for the only archive that is served."""
+    return await post_embeddings(archive, request)
+
+
+@only_archive_router.get("/v1/models", summary="List the encoders, with one archive")
+async def get_models_of_only_archive(archive: OnlyReadableArchive) -> ListedEncoders:
+    """Return the same for the only archive that is served."""
+    return await get_models(archive)
+
+
 def _to_data(vectors: NDArray[np.float32], encoding_format: str) -> Sequence[TextVector]:
     if encoding_format == "base64":
         rows: Sequence[list[float] | str] = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
     else:
         rows = vectors.tolist()
     return [TextVector.model_construct(object="embedding", index=n, embedding=row) for n, row in enumerate(rows)]
-
-
-async def _list_encoders(archive: ServedArchive) -> ListedEncoders:
-    names = await archive.encoders.run(ArchiveEncoders.names)
-    return ListedEncoders(data=[ListedEncoder(id=name) for name in names])

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from askalike.moderation import gaps
 from askalike.service.actions import DecisionOrUndo, apply_decision
-from askalike.service.callers import GuardedRoute, ModeratedArchive, caller_id
+from askalike.service.authorization import GuardedRoute, ModeratedArchive
+from askalike.service.request_state import caller_id
 from askalike.service.schema import RecordNumber, RequestModel, ResultCount, format_confidence
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState

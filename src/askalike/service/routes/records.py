@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel
 
-from askalike.core.types import DocumentKind
+from askalike.core.records import DocumentKind
 from askalike.service.actions import MAX_ANSWERS, MAX_LINKS, commit, load_question
-from askalike.service.callers import GuardedRoute, ReadableArchive, WritableArchive
+from askalike.service.authorization import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.schema import (
     AnswerFields,
     AnswerRecord,

@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Floats32, Ints, Ints32
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
-from askalike.core.types import RESERVED as RESERVED
-from askalike.core.types import Answer, Question
+from askalike.core.records import Answer, Question
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
 
+RESERVED: Final = 2
+"""Token ids below this are reserved: 0 for padding, 1 for the unknown word."""
 UNKNOWN: Final = 1
 """The id of every word that is not in the vocabulary."""
 Text = Question | Answer
-Ints = NDArray[np.int64]
 FeatureArrays = Mapping[str, NDArray[np.generic]]
 """A network's input arrays for a batch, by name; the first axis of each is the batch."""
 
@@ -69,7 +70,7 @@ class TextFeatures(Protocol):
         """The token of each id; ids below RESERVED have none."""
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """The idf of each id, (len(tokens),)."""
 
     def split_words(self, text: Text) -> list[str]:
@@ -83,7 +84,7 @@ class TextFeatures(Protocol):
 class RaggedArray:
     """Concatenated rows of token ids of different lengths: row n is `values[starts[n] : starts[n + 1]]`."""
 
-    values: NDArray[np.int32]
+    values: Ints32
     starts: Ints
 
     @classmethod
@@ -146,7 +147,7 @@ class Vocabulary:
         return [self.ids.get(token, UNKNOWN) for token in tokens]
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """log(texts / texts with the word), float32 (len,); 0 for padding and the unknown word."""
         return np.array([math.log(self.total_texts / n) if n else 0.0 for n in self.text_counts], np.float32)
 

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Array
 from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
-from askalike.core.types import RESERVED
 from askalike.native.compiled import Matrix, compiled, inlined, widen
-from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 from askalike.text.clean import CodeRule, plain_fields, plain_text
-from askalike.text.features import RaggedArray, Text
+from askalike.text.features import RESERVED, RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.text.tokens import GrowingArray, Tokens, TokenTable
@@ -33,7 +32,6 @@ from askalike.text.words import WORD, find_form, hash_word
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
-Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
 
 
@@ -394,16 +392,6 @@ def add_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows
             single = matrix.singles[rows[i]]
             for k in range(len(total)):
                 total[k] += weight * single[k]
-
-
-@inlined()
-def prefetch_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows) -> None:
-    """Start to read `rows[start:end]` of a matrix from memory: each waits for it otherwise, as they are anywhere."""
-    for i in range(start, end):
-        for offset in range(0, 2 * matrix.halves.shape[1] * (len(matrix.halves) > 0), CACHE_LINE_BYTES):
-            prefetch(matrix.halves, np.int64(rows[i]), offset)
-        for offset in range(0, 4 * matrix.singles.shape[1] * (len(matrix.singles) > 0), CACHE_LINE_BYTES):
-            prefetch(matrix.singles, np.int64(rows[i]), offset)
 
 
 @compiled()

@@ -6,9 +6,9 @@ from itertools import chain
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Ints
 from askalike.text.features import FeatureArrays, RaggedArray, Text
 from askalike.text.features.words import WordFeatures, WordSettings
 from askalike.text.passages import split_sentences
@@ -26,14 +26,14 @@ class NestedRaggedArray:
     """Text n has the sentences `starts[n]` up to `starts[n + 1]`."""
 
     sentences: RaggedArray
-    starts: NDArray[np.int64]
+    starts: Ints
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """The number of words of each text."""
         return np.diff(self.sentences.starts[self.starts])
 
-    def batch(self, indices: NDArray[np.int64]) -> FeatureArrays:
+    def batch(self, indices: Ints) -> FeatureArrays:
         """Return ids int64, mask bool (batch, sentences, tokens): 0 and False after a sentence's and a text's end."""
         counts = self.starts[indices + 1] - self.starts[indices]
         present = np.arange(max(int(counts.max(initial=0)), 1)) < counts[:, None]

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from askalike.core.arrays import Ints
 from askalike.text.analyzer import Analyzer
-from askalike.text.features import FeatureArrays, Ints, RaggedArray, Text, Vocabulary, make_analyzer
+from askalike.text.features import FeatureArrays, RaggedArray, Text, Vocabulary, make_analyzer
 from askalike.text.features.words import VOCABULARY_FILE, WordFeatures, WordSettings
 
 STEMS_FILE = "words_and_stems.txt"

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.core.types import RESERVED
+from askalike.core.arrays import Floats32
 from askalike.text.clean import plain_fields
-from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
+from askalike.text.features import RESERVED, RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
 from askalike.text.words import Tokenizer, hash_word
 
 VOCABULARY_FILE = "vocabulary.txt"
@@ -68,7 +67,7 @@ class TrigramFeatures:
         return self.vocabulary.tokens if self.vocabulary else [""] * (RESERVED + self.settings.trigrams)
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """1 for each id."""
         return np.ones(len(self.tokens), np.float32)
 

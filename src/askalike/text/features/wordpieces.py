@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Floats32
 from askalike.core.config import Settings
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import find_model
@@ -55,7 +55,7 @@ class WordpieceFeatures:
         """Write nothing: the tokenizer stays with its model."""
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """1 for each id."""
         return np.ones(len(self.tokens), np.float32)
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.core.arrays import Floats32
 from askalike.text.clean import plain_fields
 from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
 
@@ -54,7 +53,7 @@ class WordFeatures:
         return self.vocabulary.tokens
 
     @property
-    def idf(self) -> NDArray[np.float32]:
+    def idf(self) -> Floats32:
         """log(texts / texts with the word) of each id."""
         return self.vocabulary.idf
 

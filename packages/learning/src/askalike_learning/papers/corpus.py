@@ -23,10 +23,9 @@ from askalike import (
     View,
     validate_settings,
 )
-from askalike.plugin.features import RESERVED, Text, WordFeatures, WordSettings
+from askalike.plugin.features import RESERVED, Array, Text, WordFeatures, WordSettings
 from askalike.plugin.models import MODEL_FILE, read_model_file, write_text_model
 
-Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 TokenisedTexts = Callable[[], Iterator[list[str]]]
 """Each call yields an archive's texts as lists of their words in the vocabulary."""

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.plugin.features import WordFeatures
+from askalike.plugin.features import Array, WordFeatures
 from askalike.plugin.kernels import Matrix, compiled, inlined
-from askalike_learning.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike_learning.papers.corpus import Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 
 LEARNING_RATES = (0.025, 0.0001)
 """The learning rates of the first and the last pass, as in word2vec."""

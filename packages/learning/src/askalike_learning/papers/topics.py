@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import digamma
 
-from askalike.plugin.features import WordFeatures
-from askalike_learning.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.plugin.features import Array, WordFeatures
+from askalike_learning.papers.corpus import Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 
 CHUNK_SIZE = 1_024
 

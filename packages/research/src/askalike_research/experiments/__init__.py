@@ -1,0 +1,1 @@
+"""One TOML file in, one folder out: runs, measures, comparisons, a report."""

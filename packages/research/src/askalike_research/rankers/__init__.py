@@ -1,0 +1,1 @@
+"""Rankers that only research needs: learned term weights, and a cross-encoder."""

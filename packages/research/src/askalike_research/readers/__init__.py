@@ -1,0 +1,1 @@
+"""Readers of data sets that may be used for research only."""

@@ -1,0 +1,65 @@
+"""The results pages are those of the committed reports, and other pages have no figure of their own."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import write_results
+
+ROOT = Path(__file__).parents[3]
+LEADING_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+LOGS = [ROOT / "experiments" / "LOG.md", *sorted((ROOT / "experiments" / "log").glob("*.md"))]
+LOG = LEADING_POINT.sub("0.", "\n".join(path.read_text(encoding="utf-8") for path in LOGS))
+NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
+PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
+BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "lucene", "rank", "runtimes", "scale", "search", "serve", "start"}
+"""Reports of rows, each with its commit and hardware."""
+
+
+def test_pages_are_those_of_the_reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["write_results.py", "--check"])
+    assert write_results.main() == 0, capsys.readouterr()
+
+
+def test_a_page_that_differs_is_noticed() -> None:
+    report = json.loads((ROOT / "experiments" / "reports" / "stackfaq.json").read_text(encoding="utf-8"))
+    page = write_results.leaderboard("stackfaq", report)
+    assert page == (ROOT / "docs" / "results" / "stackfaq.md").read_text(encoding="utf-8")
+    report["systems"][0]["measures"]["AP"]["mean"] += 0.01
+    assert write_results.leaderboard("stackfaq", report) != page
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
+def test_report_says_its_origin_and_holds_no_text(path: Path) -> None:
+    report = json.loads(path.read_text(encoding="utf-8"))
+    rows = report if isinstance(report, list) else [report]
+    of_benchmark = path.stem in BENCHMARKS
+    needed = {"commit", "hardware"} if of_benchmark else {"commit", "data", "hardware", "command"}
+    origins = rows if of_benchmark else [row["provenance"] for row in rows]
+    assert all(needed <= origin.keys() for origin in origins)
+    assert not any(origin["commit"].endswith("-dirty") for origin in origins)
+    assert not re.search(r'"(differing|samples|findings)"', path.read_text(encoding="utf-8"))
+
+
+def test_negative_result_names_its_source() -> None:
+    """The last line of each idea: what it was measured on; the command or script; the commits."""
+    ideas = re.findall(r"^\*\*.+?(?=^\*\*|^## |\Z)", NEGATIVE, flags=re.DOTALL | re.MULTILINE)
+    source = re.compile(r"\n\*Measured: [^*]+; [^*]+; [0-9a-f]{8}(, [0-9a-f]{8})*\.\*\s*\Z")
+    assert len(ideas) > 30
+    assert [idea.partition(".")[0] for idea in ideas if not source.search(idea)] == []
+
+
+def test_negative_results_name_existing_files() -> None:
+    named = re.findall(r"`((?:experiments|benchmarks)/[\w/.-]+)`", NEGATIVE)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_papers_tables_are_from_reports() -> None:
+    """Other tables are of the papers' claims, of differences and of pairs."""
+    typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", PAPERS, flags=re.DOTALL)
+    assert PAPERS.count("<!-- table: ") > 5
+    assert not re.search(r"\[[+−]?[\d.]+, [+−]?[\d.]+\]", "".join(re.findall(r"^\|.*$", typed, flags=re.MULTILINE)))

@@ -1,0 +1,423 @@
+"""Writes the results pages, docs/results/, and the README's table from experiments/reports/.
+
+    python packages/research/tools/write_results.py    writes the files that differ from the reports
+
+`--add runs/cs` first copies its report.json to experiments/reports/cs.json, `--add bench-data/cluster.json` does the
+same for the results of a benchmark. `--check` writes nothing, and exits with 1 if a file differs.
+
+No figure is typed by hand. A report keeps commit, data hash, hardware and command; texts of the archive are left out.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmark_tables import benchmark_sections, fan_out_table, markdown_table, speed_table
+from papers_tables import fill_tables
+from results_figures import draw_engines, draw_figures
+
+from askalike.evaluation.evaluate import get_rule
+
+ROOT = Path(__file__).resolve().parents[3]
+REPORTS = ROOT / "experiments" / "reports"
+PAGES = ROOT / "docs" / "results"
+README = ROOT / "README.md"
+PAPERS = ROOT / "docs" / "papers.md"
+SCALE = ROOT / "packages" / "opensearch" / "docs" / "opensearch.md"
+SCRIPT = "packages/research/tools/write_results.py"
+TABLE = re.compile(rf"(<!-- ([\w-]+): {re.escape(SCRIPT)} [^\n]*-->\n).*?(<!-- end of \2 -->\n)", re.DOTALL)
+"""A table of a page that is mostly written by hand, between comments with its name."""
+TYPED_REPORTS = {
+    "typed-cs-known": "a title of the archive",
+    "typed-cs-known-60": "60 % of its words",
+    "typed-cs-title": "a duplicate's title",
+    "typed-cs-title-60": "60 % of its words",
+}
+"""Name of a report → heading of its column in the table of what people type."""
+TYPED_SECTIONS = {
+    "typed-cs-known": "A title of the archive, which is to find its own question",
+    "typed-cs-known-60": "The first 60 % of the words of such a title",
+    "typed-cs-title": "The title of a duplicate",
+    "typed-cs-title-60": "The first 60 % of the words of a duplicate's title",
+    "typed-cs-duplicates": "A duplicate with its body",
+}
+"""Name of a report → heading of its section on the page of what people type."""
+TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
+README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
+README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
+FIRST_AND_TEN = "first hit right / among the first 10"
+README_MEASURES = ("Success@1", "Success@10")
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+Report = Mapping[str, Any]
+
+DATASETS = {
+    "askubuntu-titles": ("Ask Ubuntu, titles", "Duplicates of Ask Ubuntu. Titles alone, in the whole archive."),
+    "cs-titles": (
+        "cs.stackexchange, titles",
+        "A community's dump to May 2014 and its own duplicate links. Titles alone.",
+    ),
+    "cs": (
+        "cs.stackexchange, titles and bodies",
+        "A community's dump to May 2014 and its own duplicate links. Queries and questions have their bodies.",
+    ),
+    "stackfaq": (
+        "StackFAQ",
+        "125 FAQs about web applications (Karan and Šnajder 2018). Each paraphrase asks for its question, among all "
+        "questions with their other phrasings.",
+    ),
+    "semeval2016": (
+        "SemEval-2016 Task 3 B",
+        "Forum questions, ten candidates each, measured by the rule of the official scorer (`semeval`).",
+    ),
+    "yahoo": ("Yahoo! questions", "The candidates of each query of Zhang et al. (2014), ranked again. Titles alone."),
+}
+"""Name of a report → heading and description of the data set, in the order of the pages."""
+
+
+def main() -> int:
+    """Write the pages, or list those that are out of date."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders, or JSON of benchmarks")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    for path in options.add:
+        added = json.loads((path / "report.json" if path.is_dir() else path).read_text("utf-8"))
+        shortened = shorten(added) if path.is_dir() else [{k: v for k, v in row.items() if k != "ms"} for row in added]
+        write_json(REPORTS / f"{path.name.removesuffix('.json')}.json", shortened)
+    files = all_files()
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
+    stale += [path for path in existing_files() if path not in files]
+    if options.check:
+        print(
+            *(
+                f"{path.relative_to(ROOT)} differs; run python packages/research/tools/write_results.py"
+                for path in stale
+            ),
+            sep="\n",
+        )
+        return 1 if stale else 0
+    for path in stale:
+        if path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path], encoding="utf-8")
+        else:
+            path.unlink()
+        print(path.relative_to(ROOT))
+    return 0
+
+
+def shorten(report: Report) -> Report:
+    """Return a report without texts and ids of the archive, and without its folder's path; of seeds, the means."""
+    comparisons = {
+        measure: {**each, "pairs": [{k: v for k, v in pair.items() if k != "differing"} for pair in each["pairs"]]}
+        for measure, each in report["comparisons"].items()
+    }
+    systems = [_with_seed_means(system) for system in report["systems"]]
+    changed = {"archive": Path(report["archive"]).name, "systems": systems, "comparisons": comparisons}
+    dropped = {"check", "samples"}
+    return _round({k: v for k, v in (report | changed).items() if k not in dropped})
+
+
+def _with_seed_means(system: Report) -> Report:
+    """Return a system with the mean of each seed beside each measure's mean, instead of its evaluations by seed."""
+    evaluations = system["seeds"].values()
+    measures = {
+        measure: {**value, "seeds": [evaluation["measures"][measure]["mean"] for evaluation in evaluations]}
+        for measure, value in system["measures"].items()
+    }
+    return {k: v for k, v in system.items() if k != "seeds"} | {"measures": measures}
+
+
+def _round(value: Any) -> Any:
+    """Return the value with every number in it rounded to six decimals."""
+    if isinstance(value, dict):
+        return {key: _round(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_round(inner) for inner in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON."""
+    path.write_text(format_rows(value), encoding="utf-8")
+
+
+def format_rows(value: Any) -> str:
+    """Return JSON with a line for each row of a list, and for each entry of an object that is no such list."""
+
+    def on_one_line(item: Any) -> str:
+        return json.dumps(item, ensure_ascii=False)
+
+    def is_table(item: Any) -> bool:
+        return isinstance(item, list) and bool(item) and isinstance(item[0], dict)
+
+    def lines(items: Iterable[Any]) -> str:
+        return ",\n".join(map(on_one_line, items))
+
+    if is_table(value):
+        return f"[\n{lines(value)}\n]\n"
+    entries = (
+        f"{on_one_line(key)}: " + (f"[\n{lines(item)}\n]" if is_table(item) else on_one_line(item))
+        for key, item in value.items()
+    )
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def load(name: str) -> Any:
+    """Return the content of a report; None if there is none."""
+    path = REPORTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def all_files() -> dict[Path, str]:
+    """Return every file that is generated from the reports, with its text."""
+    reports = {name: report for name in DATASETS if (report := load(name))}
+    drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"))
+    engines = draw_engines(load("lucene") or (), load("search") or ())
+    files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
+    files[PAGES / "index.md"] = overview(reports, drawings)
+    files[PAGES / "speed.md"] = speed_page(engines)
+    files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
+    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
+    files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
+    tables = {}
+    if reports.keys() >= set(README_DATASETS):
+        distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
+        tables["results"] = readme_table(reports, distilled)
+    if all(typed := {name: load(name) for name in TYPED_REPORTS}.values()):
+        tables["typed"] = typed_table(dict(zip(TYPED_REPORTS, typed, strict=True)))
+    if rows := load("search"):
+        tables["speed"] = speed_table(rows)
+    if rows := load("fan_out"):
+        tables["fan-out"] = fan_out_table(rows)
+    return files | {
+        path: replace_tables(path.read_text(encoding="utf-8"), tables) for path in (README, SCALE) if path.exists()
+    }
+
+
+def replace_tables(text: str, tables: Mapping[str, str]) -> str:
+    """Return the text with those of its tables replaced that are given by name."""
+    return TABLE.sub(lambda found: f"{found[1]}{tables[found[2]]}{found[3]}" if found[2] in tables else found[0], text)
+
+
+def existing_files() -> Iterator[Path]:
+    """Yield the files of the folder that this script writes, which exclude the page of negative results."""
+    yield from (path for path in PAGES.glob("*") if path.name != "negative.md")
+
+
+def leaderboard(name: str, report: Report) -> str:
+    """Return the page of one data set."""
+    title, what = DATASETS[name]
+    measures = report["measures"]
+    beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
+    letters = {s["name"]: s["letter"] for s in report["comparisons"][measures[0]]["systems"]}
+    head = ["", "ranker", *measures, "ms per query", "index", "may have seen it"]
+    rows = []
+    for system in sorted(report["systems"], key=lambda s: -s["measures"]["AP"]["mean"]):
+        label = system["label"]
+        values = [f"{interval(system, m)} {''.join(beats[m][label])}".rstrip() for m in measures]
+        seen = "yes" if system["may_have_seen"] else "no"
+        rows.append([letters[label], label, *values, *cost(system), seen])
+    trained = [f"- {s['label']}: {s['trained_on']}." for s in report["systems"] if s["trained_on"]]
+    rule, _, clauses = get_rule(report["rule"]).describe().partition(": ")
+    return "\n".join([
+        f"# {title}", "", GENERATED, "", what, "",
+        f"n = {report['queries']:,} queries of split `{report['split']}`, best AP first. {UNITS}",
+        "", *markdown_table(head, rows), "", LETTERS, COLUMNS, "",
+        f"The {rule} defines how queries and hits count:", "",
+        *(f"- {clause}" for clause in clauses.split("; ")), "",
+        "## What the systems were trained on", "",
+        *trained, "", OTHERS, "", *provenance(report["provenance"]), "",
+    ])  # fmt: skip
+
+
+UNITS = "Figures are in percent; brackets hold 95 % intervals (bootstrap over queries)."
+LETTERS = """\
+Letters behind a value name the systems that are significantly worse (paired randomisation test, Holm over all pairs,
+p < .05)."""
+COLUMNS = """\
+*ms per query* is processor time, with all queries ranked in one call. *index* is the size on disk. *may have seen it*
+states whether the training data may have contained these questions."""
+OTHERS = "The other systems have learned only the statistics of this archive."
+GENERATED = f"<!-- written by {SCRIPT} from experiments/reports/ -->"
+
+
+def interval(system: Report, measure: str) -> str:
+    """Return a mean in percent with its interval."""
+    value = system["measures"][measure]
+    percent = 1 if value["high"] > 1 else 100  # the rule semeval has RR in percent
+    return f"{percent * value['mean']:.1f} [{percent * value['low']:.1f},{NO_BREAK}{percent * value['high']:.1f}]"
+
+
+def cost(system: Report) -> tuple[str, str]:
+    """Return the processor time per query and the size of the index, formatted; dashes for a run that was given."""
+    if not system["cost"]:
+        return "–", "–"
+    ms, size = system["cost"]["ms_per_query"], system["cost"]["index_bytes"]
+    return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
+
+
+def provenance(origin: Report) -> Iterator[str]:
+    """Yield the table of the provenance of a page's figures."""
+    yield "## Where the figures come from"
+    yield ""
+    keys = ("command", "commit", "data", "hardware", "platform", "started_at")
+    versions = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
+    rows = ((key.replace("_", " "), f"`{origin[key]}`") for key in keys)
+    yield from markdown_table(("what", "value"), (*rows, ("versions", versions)))
+
+
+def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
+    """Return the first page: the data sets, all figures, and the results of the benchmarks."""
+    rows = []
+    for name, report in reports.items():
+        systems = {system["label"]: system for system in report["systems"]}
+        best = max(systems.values(), key=lambda system: system["measures"]["AP"]["mean"])
+        link = f"[{DATASETS[name][0]}]({name}.md)"
+        shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
+        rows.append((link, f"{report['queries']:,}", *shown))
+    table = markdown_table(("data set", "queries", "best AP", "BM25", "default"), rows)
+    lines = ["# Results", "", GENERATED, "", INTRODUCTION, "", *table]
+    for name, (text, _) in drawings.items():
+        heading, _, caption = text.partition("\n")
+        lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
+    if backtests := load("backtests"):
+        lines += ["", *backtest_section(backtests)]
+    return "\n".join([*lines, ""])
+
+
+def speed_page(engines: tuple[str, str]) -> str:
+    """Return the page of all measurements of speed. engines: the heading and the caption of its figure, and its SVG."""
+    heading, _, caption = engines[0].partition("\n")
+    lines = ["# Speed", "", GENERATED, "", SPEED_INTRODUCTION]
+    lines += ["", f"## {heading}", "", f"![{heading}](engines.svg)", "", caption]
+    for section in benchmark_sections(load):
+        lines += ["", *section]
+    return "\n".join([*lines, ""])
+
+
+SPEED_INTRODUCTION = """\
+`make bench` repeats every table on your machine. **Ratios transfer to other machines, seconds do not.** *Kernel* is the
+search of an index alone, with queries that are words already. *End to end* is what a user runs, from texts to results.
+Each line has a letter for its commit, its machine and the versions of what was measured."""
+INTRODUCTION = """\
+Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
+reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
+ideas that did not work, [What people type](typed.md) known titles and half-typed ones, [Speed](speed.md) all
+measurements of time and memory, and [Papers](../papers.md) the gain from training.
+
+This table has the mean average precision (AP) in percent, with 95 % intervals:"""
+
+
+def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
+    """Yield what a bot would have said to the latest questions of each archive."""
+    yield from ("## Backtests", "", BACKTESTS, "")
+    head = ("archive", "asked, older", "score", "comments", "right by labels", "asked before, found", "ms per search")
+    lines = []
+    for row in rows:
+        dated = "" if row["is_dated"] else " (in the file's order)"
+        asked = f"{row['questions']:,}, {row['older']:,}"
+        for outcome in row["thresholds"]:
+            mark = "*" if outcome["threshold"] == row["guaranteed"] else ""
+            score = f"{row['scale']} {outcome['threshold']:.2g}{mark}"
+            shares = (_share(outcome[name]) for name in ("right", "found"))
+            cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
+            lines.append(cells)
+    yield from (*markdown_table(head, lines), "")
+    yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
+    origin = rows[0]["provenance"]
+    yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
+
+
+def _describe_guarantee(row: Report) -> str:
+    """Return what the threshold of a guarantee gives."""
+    if row["scale"] == "similarity":
+        return "too few labels for probabilities, and so for a guarantee."
+    if row["guaranteed"] is None:
+        return f"not even {100 * row['guarantee']:.0f} % can be guaranteed; a bot that asks for it stays silent."
+    outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])
+    return (
+        f"{100 * row['guarantee']:.0f} % is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
+        f"{_share(outcome['right'])} are right by labels."
+    )
+
+
+def _share(proportion: Report) -> str:
+    value, low, high = (f"{100 * share:.0f}" for share in (proportion["value"], *proportion["interval"]))
+    return f"{proportion['count']} of {proportion['n']}: {value} % ({low}–{high})"
+
+
+BACKTESTS = """\
+Each of the latest questions is searched among those before it, by the default ranker, as
+[`askalike backtest`](../../packages/research/docs/backtest.md) does. A comment has up to three suggestions, and is
+right if the archive's labels say that one of them asks the same. People link only part of the duplicates, so more
+comments are right than that. The thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*`
+marks the threshold of a guarantee, chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share
+of the first suggestions is right. Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
+
+
+def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
+    """Return the README's table: the first hit, and the first ten, on three archives.
+
+    distilled: the reports with the row distil, on the same queries. A row that a report lacks is left out.
+    """
+    shown = {name: reports[name] for name in README_DATASETS}
+    heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]
+    rows = []
+    systems = {name: {s["label"]: s for s in distilled[name]["systems"] + shown[name]["systems"]} for name in shown}
+    for label in README_SYSTEMS:
+        if not all(label in own for own in systems.values()):
+            continue
+        cells = []
+        for name in shown:
+            system = systems[name][label]
+            first = 100 * system["measures"][README_MEASURES[0]]["mean"]
+            cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
+        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
+    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
+
+
+def typed_table(reports: Mapping[str, Report]) -> str:
+    """Return the README's table of what people type: the first hit, and the first ten, of cs with bodies."""
+    heads = [f"{TYPED_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
+    rows = []
+    for label in TYPED_SYSTEMS:
+        measured = [next(s for s in report["systems"] if s["label"] == label) for report in reports.values()]
+        cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
+        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
+    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
+
+
+def typed_page(reports: Mapping[str, Report]) -> str:
+    """Return the page of what people type: a table for each split, and where its figures come from."""
+    lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
+    for name, report in reports.items():
+        origin, measures = report["provenance"], report["measures"]
+        rows = [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
+        about = f"n = {report['queries']:,} queries of split `{report['split']}`, data `{origin['data']}`."
+        command = f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
+        lines += [
+            "",
+            f"## {TYPED_SECTIONS[name]}",
+            "",
+            about,
+            "",
+            *markdown_table(("system", *measures), rows),
+            "",
+            command,
+        ]
+    return "\n".join([*lines, ""])
+
+
+TYPED_INTRODUCTION = """\
+People type titles, often half of one, and the archive holds titles with bodies (cs.stackexchange, 6,118 questions).
+By default, title and text are two fields; *one text* is title and body as one field, *titles alone* ignores bodies."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Measuring rankers on archives: experiments, comparisons, grid search, trained models."""

@@ -1,0 +1,1 @@
+"""Measures rankers on the labels of an archive, and compares runs."""

@@ -1,0 +1,241 @@
+"""Compares runs: tests each measure, finds the queries that differ most, and formats what was found."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.hits import Run
+from askalike.core.relevance import Qrels
+from askalike.core.values import format_count
+from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
+from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
+from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text
+from askalike.evaluation.trec import read_run
+from askalike.measuring.pages import TEMPLATES, render
+from askalike.measuring.rankers import as_evaluation, evaluate_groups
+from askalike.measuring.run_sources import RunJudgements, RunSource
+from askalike.measuring.texts import ReportTexts, load_texts
+
+SYSTEMS_NOTE = (
+    f"In brackets 95 % intervals; raised letters: significantly better than that system (paired randomisation test, "
+    f"Holm over all pairs, p < {ALPHA})"
+)
+SHOWN_QUERIES = 5
+"""Number of queries that are shown for a pair of systems."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopHit:
+    """A system's first document for a query (id None: it has none), and the rank of its first relevant one."""
+
+    system: str
+    value: float
+    id: str | None
+    text: str
+    relevant: bool
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryContrast:
+    """A query on which the two systems of a pair differ, with a document that is relevant to it."""
+
+    query_id: str
+    text: str
+    relevant_id: str
+    relevant_text: str
+    first: TopHit
+    second: TopHit
+
+
+@dataclass(frozen=True, slots=True)
+class PairContrasts:
+    """The queries on which two systems differ most by the first measure."""
+
+    first: str
+    second: str
+    queries: Sequence[QueryContrast]
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """One comparison per measure, the contrasts of every pair by the first measure, and remarks on the numbers."""
+
+    comparisons: Sequence[Comparison]
+    contrasts: Sequence[PairContrasts]
+    remarks: Sequence[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        return {
+            "comparisons": [comparison.as_dict() for comparison in self.comparisons],
+            "contrasts": [asdict(contrasts) for contrasts in self.contrasts],
+            "remarks": list(self.remarks),
+        }
+
+    def systems_table(self) -> ResultTable:
+        """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats."""
+        rows: list[list[str | TableCell]] = []
+        for system in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
+            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in system)
+            rows.append([f"{system[0].letter} {system[0].name}", *cells])
+        measures = (comparison.measure for comparison in self.comparisons)
+        return ResultTable(
+            f"n = {format_count(self.comparisons[0].n, 'query')}", ("system", *measures), rows, (SYSTEMS_NOTE,)
+        )
+
+    def pairs_table(self) -> ResultTable:
+        """Return every pair by every measure."""
+        tables = [(c.measure, c.pairs_table()) for c in self.comparisons]
+        rows = [(measure, *row) for measure, table in tables for row in table.rows]
+        return ResultTable("Differences", ("measure", *tables[0][1].columns), rows)
+
+
+def compare_runs(
+    sources: Sequence[RunSource], truth: RunJudgements, measures: Sequence[str], rule: str, common_only: bool = False
+) -> RunComparison:
+    """Compare every pair of systems by every measure. The rule decides how queries without hits count.
+
+    common_only: only the queries that every run has. Single queries are shown from the run of the first seed.
+    Raises InputError for an invalid run, and if no query is in common; SettingsError for fewer than two systems.
+    """
+    if len(sources) < 2:
+        advice = "expected several runs, or an experiment with several systems; one is measured by evaluate --run FILE"
+        raise SettingsError(f"compare: only one system; {advice}")
+    if not measures:
+        raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
+    runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}
+    all_runs = [(path, run) for label_runs in runs.values() for path, run in label_runs]
+    for path, run in all_runs:
+        if not any(query in truth.qrels for query in run):
+            raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
+    qrels = truth.qrels
+    if common_only:
+        qrels = {query: grades for query, grades in qrels.items() if all(query in run for _, run in all_runs)}
+        if not qrels:
+            raise InputError(f"the runs have no judged query in common ({len(truth.qrels)} are judged)")
+    evaluations = {
+        name: [as_evaluation(evaluate_groups(run, qrels, truth.groups, measures, rule)) for _, run in pairs]
+        for name, pairs in runs.items()
+    }
+    comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
+    builder = _ContrastBuilder({label: label_runs[0][1] for label, label_runs in runs.items()}, qrels, rule)
+    remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))
+    return RunComparison(comparisons, builder.contrasts(comparisons[0], truth), remarks)
+
+
+def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
+    """Return remarks on parts of the runs that do not count, and on runs that lack queries."""
+    remarks = [f"left out: {format_count(n_excluded, 'query')} that not all runs have"] if n_excluded else []
+    for path, run in labelled_runs:
+        unknown = [query for query in run if query not in qrels]
+        if unknown:
+            remarks.append(
+                f"{path}: {format_count(len(unknown), 'query')} not judged (such as {unknown[0]!r}), and not counted"
+            )
+        missing = [query for query in qrels if query not in run]
+        if missing and not n_excluded:
+            remarks.append(
+                f"{path}: lacks {format_count(len(missing), 'judged query')} (such as {missing[0]!r}), which count 0"
+            )
+    return remarks
+
+
+class _ContrastBuilder:
+    """The runs from which single queries are shown, one per system."""
+
+    def __init__(self, runs: Mapping[str, Run], qrels: Qrels, rule: str) -> None:
+        self._runs, self._qrels, self._rule = runs, qrels, get_rule(rule)
+        self._ranks = {label: first_relevant_ranks(run, qrels, self._rule) for label, run in runs.items()}
+
+    def contrasts(self, comparison: Comparison, judgements: RunJudgements) -> list[PairContrasts]:
+        """Return the queries on which each pair differs most, with their texts if the archive has them."""
+        shown = {d.query_id for pair in comparison.pairs for d in pair.differing}
+        ids = [self._first_id(label, query) for label in self._runs for query in sorted(shown)]
+        ids += [self._relevant_id(query) for query in sorted(shown)]
+        texts = ReportTexts()
+        if judgements.archive:
+            texts = load_texts(judgements.archive, judgements.queries, filter(None, ids), judgements.kind)
+        return [PairContrasts(pair.first, pair.second, self._query_contrasts(pair, texts)) for pair in comparison.pairs]
+
+    def _query_contrasts(self, pair: SystemPair, texts: ReportTexts) -> list[QueryContrast]:
+        contrasts = []
+        for d in pair.differing:
+            id, relevant = d.query_id, self._relevant_id(d.query_id)
+            hits = self._top_hit(pair.first, id, d.first, texts), self._top_hit(pair.second, id, d.second, texts)
+            contrasts.append(QueryContrast(id, texts.query(id), relevant, texts.document(relevant), *hits))
+        return contrasts
+
+    def _top_hit(self, label: str, query_id: str, value: float, texts: ReportTexts) -> TopHit:
+        id, rank = self._first_id(label, query_id), self._ranks[label][query_id]
+        return TopHit(label, value, id, texts.document(id) if id else "", rank == 1, rank)
+
+    def _first_id(self, label: str, query_id: str) -> str | None:
+        return next(iter(order_documents(self._runs[label], query_id, self._rule)), None)
+
+    def _relevant_id(self, query_id: str) -> str:
+        return next((id for id, grade in self._qrels[query_id].items() if grade > 0), "")
+
+
+def format_comparison(comparison: RunComparison, format: str) -> str:
+    """Return the comparison in a format by name. Raises SettingsError for an unknown one."""
+    if format not in FORMATS:
+        raise SettingsError(f"no format is called {format!r}; there are: {', '.join(FORMATS)}")
+    return FORMATS[format](comparison)
+
+
+def format_text(comparison: RunComparison) -> str:
+    """Return tables for each measure, then the queries that differ most."""
+    parts = [to_text(c.systems_table()) for c in comparison.comparisons[:1]]
+    parts += [to_text(replace(c.systems_table(), notes=())) for c in comparison.comparisons[1:]]
+    parts.append(to_text(comparison.pairs_table()))
+    parts += [f"{remark}\n" for remark in comparison.remarks]
+    measure = comparison.comparisons[0].measure
+    for contrasts in comparison.contrasts:
+        if contrasts.queries:
+            lines = [line for query in contrasts.queries for line in _contrast_lines(query)]
+            heading = f"{contrasts.first} and {contrasts.second}: the queries that differ most in {measure}"
+            parts.append("\n".join((heading, *lines, "")))
+    return "\n".join(parts)
+
+
+def _contrast_lines(query: QueryContrast) -> Iterator[str]:
+    width = max(len(query.first.system), len(query.second.system))
+    yield f"  {query.query_id}  {query.text}" if query.text != query.query_id else f"  {query.query_id}"
+    for top in (query.first, query.second):
+        yield f"    {top.system.ljust(width)}  {top.value:.4f}  {_describe_hit(top)}"
+    if query.relevant_id and 1 not in (query.first.rank, query.second.rank):
+        yield f"    {'relevant'.ljust(width)}  {_id_and_text(query.relevant_id, query.relevant_text)}"
+
+
+def _describe_hit(hit: TopHit) -> str:
+    if hit.id is None:
+        return "found nothing"
+    place = "relevant" if hit.relevant else f"relevant at {hit.rank}" if hit.rank else "none relevant found"
+    return f"{_id_and_text(hit.id, hit.text)}  ({place})"
+
+
+def _id_and_text(id: str, text: str) -> str:
+    return id if text == id else f"{id} {text}"
+
+
+def format_html(comparison: RunComparison) -> str:
+    """Return a self-contained page that opens offline."""
+    title = " and ".join([system.name for system in comparison.comparisons[0].systems])
+    return render(TEMPLATES / "compare.html", compared=comparison, title=title)
+
+
+def format_latex(comparison: RunComparison) -> str:
+    """Return a LaTeX table of systems by measures, for a paper (package booktabs)."""
+    return to_latex(comparison.systems_table())
+
+
+FORMATS: Mapping[str, Callable[[RunComparison], str]] = {
+    "text": format_text,
+    "html": format_html,
+    "latex": format_latex,
+    "csv": lambda comparison: to_csv(comparison.pairs_table()),
+    "json": lambda comparison: json.dumps(comparison.as_dict(), ensure_ascii=False) + "\n",
+}
