@@ -1,8 +1,9 @@
 """What people are shown: of the answers that are found the share that is shown, and silence where there is none.
 
-python experiments/shown.py ARCHIVE:QUERIES[:SISTER] … > experiments/reports/shown.json
+python experiments/shown.py TEXTS ARCHIVE:QUERIES[:SISTER] … > experiments/reports/shown.json
 
-QUERIES is the name of the archive in people/, or a split of the archive. SISTER is another archive, whose titles are
+TEXTS is the folder people/ or people/test/, of which nothing was chosen on the latter. QUERIES is the name of the
+archive in these texts, or a split of the archive. SISTER is another archive, whose titles are
 asked, too. The archive's own ranker answers, by the engine that every way of searching uses. Each kind of query is a
 row: as people ask (plain), the same with a greeting before and thanks behind (polite), the first 60 % of own titles
 (half), own titles, everyday questions that set no limit, and the sister's titles.
@@ -19,7 +20,6 @@ from askalike.labels.splits import load_split
 from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
 
-PEOPLE = Path(__file__).parent / "people"
 K, SAMPLE, SEED = 5, 400, 0
 
 
@@ -31,30 +31,33 @@ class Asked(NamedTuple):
     prefix: bool = False
 
 
-def main(*places: str) -> None:
+def main(texts: str, *places: str) -> None:
     """Write the rows as JSON, one in each line."""
+    folder = Path(texts)
     for place in places:
         path, queries, *sisters = place.split(":")
         with ArchiveRetriever.open(path) as engine:
-            for kind, asked in collect(engine, Path(path).name, queries, sisters).items():
+            for kind, asked in collect(engine, folder, Path(path).name, queries, sisters).items():
                 print(json.dumps(measure(engine, asked) | {"archive": Path(path).name, "kind": kind}), flush=True)
 
 
-def collect(engine: ArchiveRetriever, name: str, queries: str, sisters: Sequence[str]) -> dict[str, list[Asked]]:
+def collect(
+    engine: ArchiveRetriever, folder: Path, name: str, queries: str, sisters: Sequence[str]
+) -> dict[str, list[Asked]]:
     """Return kind → what is asked."""
     view = engine.archive.view()
     titles = [(id, title) for _, id, title in view.titles() if title]
     language = view.language or max(view.languages, default="en")
-    plain = read_people(queries, name, language) or read_split(engine.archive, queries)
+    plain = read_people(folder, queries, language) or read_split(engine.archive, queries)
     own = draw([Asked(title, frozenset([id])) for id, title in titles])
-    everyday = [Asked(text) for code, _, text in read("everyday.tsv") if code == language]
+    everyday = [Asked(text) for code, _, text in read(folder / "everyday.tsv") if code == language]
     sets = {
         "plain": plain,
-        "polite": make_polite(plain, language),
+        "polite": make_polite(folder, plain, language),
         "own": own,
         "half": [Asked(cut(one.text), one.relevant, prefix=True) for one in own],
         "everyday": everyday,
-        "everyday, polite": make_polite(everyday, language),
+        "everyday, polite": make_polite(folder, everyday, language),
     }
     for sister in sisters:
         with Archive.open(Path(sister)) as other:
@@ -88,9 +91,13 @@ def measure(engine: ArchiveRetriever, asked: Sequence[Asked]) -> dict[str, Any]:
     }
 
 
-def read_people(queries: str, name: str, language: str) -> list[Asked]:
+def read_people(folder: Path, queries: str, language: str) -> list[Asked]:
     """Return the colloquial questions to an archive, in its language."""
-    rows = [(id, text) for archive, id, code, text in read("colloquial.tsv") if (archive, code) == (queries, language)]
+    rows = [
+        (id, text)
+        for archive, id, code, text in read(folder / "colloquial.tsv")
+        if (archive, code) == (queries, language)
+    ]
     return [Asked(text, frozenset([id])) for id, text in rows]
 
 
@@ -104,9 +111,9 @@ def read_split(archive: Archive, split: str) -> list[Asked]:
     return draw([Asked(q.title, relevant[id]) for id, q in labels.queries.items() if relevant.get(id)])
 
 
-def make_polite(asked: Sequence[Asked], language: str) -> list[Asked]:
+def make_polite(folder: Path, asked: Sequence[Asked], language: str) -> list[Asked]:
     """Return the questions between a greeting and thanks."""
-    frames = [(before, after) for code, before, after in read("polite.tsv") if code == language]
+    frames = [(before, after) for code, before, after in read(folder / "polite.tsv") if code == language]
     if not frames:
         return []
     polite = []
@@ -116,9 +123,9 @@ def make_polite(asked: Sequence[Asked], language: str) -> list[Asked]:
     return polite
 
 
-def read(name: str) -> list[list[str]]:
-    """Return the rows of a table of people/."""
-    return [line.split("\t") for line in (PEOPLE / name).read_text(encoding="utf-8").splitlines()]
+def read(table: Path) -> list[list[str]]:
+    """Return the rows of a table."""
+    return [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
 
 
 def cut(title: str) -> str:

@@ -158,7 +158,7 @@ def test_indexing_finds_thresholds_and_search_does_not(tmp_path, monkeypatch):
 
 
 def test_limits_lie_above_the_level():
-    assert GradeLimits.above(0.5, is_known=True) == pytest.approx((0.535, 0.65))
+    assert GradeLimits.above(0.5, is_known=True) == pytest.approx((0.53, 0.65))
     assert GradeLimits.above(0.5, is_known=False) == pytest.approx((0.5, 0.65))
 
 
@@ -193,8 +193,8 @@ def test_an_archive_about_everything_does_not_abstain(archive):
     assert find_rule(searcher).usual.related < 0.9
 
 
-def test_a_thousand_questions_in_five_languages_are_packaged():
+def test_everyday_questions_in_six_languages_are_packaged():
     rows = everyday_questions()
-    assert len({row.text for row in rows}) == len(rows) == 1_000
+    assert len({row.text for row in rows}) == len(rows) == 1_060
     assert len({row.topic for row in rows}) == 20
-    assert {row.language for row in rows} == {"de", "en", "es", "fr", "ru"}
+    assert {row.language for row in rows} == {"de", "en", "es", "fr", "it", "ru"}

@@ -71,7 +71,7 @@ def test_service_agrees(engine, service: Service):
 
 def test_page_agrees(engine, service: Service):
     for text in TEXTS:
-        page = service.get(f"/a/riverside?title={quote(text)}").text
+        page = service.get(f"/a/riverside?title={quote(text)}").body.decode()
         shown = [unescape(id) for id in re.findall(r'name="shown" value="([^"]*)"', page)]
         assert shown == list(asked(engine, text)), text
 
