@@ -53,7 +53,7 @@ def test_a_killed_process_is_an_error(long):
         list(map_pieces(signal.raise_signal, [signal.SIGKILL], long=long))
 
 
-def test_long_pieces_have_new_processes_as_many_as_the_memory_holds(monkeypatch):
+def test_long_pieces_have_processes_as_memory_holds(monkeypatch):
     monkeypatch.setattr(parallel, "_memory_bytes", lambda: 3 * parallel.BYTES_PER_PROCESS - 1)
     numbers = itertools.count()
     with use_workers(5):

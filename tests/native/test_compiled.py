@@ -424,7 +424,7 @@ def test_without_a_home_code_is_beside_the_source(monkeypatch: pytest.MonkeyPatc
     assert folder.path == Path(__file__).parent / "__pycache__"
 
 
-def test_another_numba_compiles_as_usual_and_the_log_says_so_once(
+def test_another_numba_is_told_once_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))

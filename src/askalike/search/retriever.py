@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import rankers
+from askalike.core.arrays import Ints
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
@@ -124,7 +124,7 @@ class ListedQuestions:
         """Map each docid to the votes of its question, if it has any."""
         return {docid: question.votes for docid, question in self.questions_by_docid(docids).items() if question.votes}
 
-    def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
+    def filtered_docids(self, filter: Filter) -> Ints:
         """Return the docids of the questions that satisfy a filter, ascending."""
         allowed = [n for n, q in self._questions.items() if filter.allows(q.tags, q.created_at, q.states)]
         return np.array(allowed, np.int64)

@@ -13,6 +13,8 @@ from askalike.store.labels import Clusters
 class Snapshot(Protocol):
     """Questions (or answers) by docid at one point in time; see `View`."""
 
+    __slots__ = ()
+
     @property
     def path(self) -> Path:
         """The directory of the archive."""
@@ -43,15 +45,15 @@ class Snapshot(Protocol):
 
     @property
     def change(self) -> int:
-        """The change number up to which indexes are updated."""
+        """The change number up to which indexes are updated: the last one; 0 for an empty archive."""
 
     @property
     def last_change(self) -> int:
-        """The number of the last change, indexed or not."""
+        """The number of the last change, indexed or not; 0 for an empty archive."""
 
     @property
     def labels_version(self) -> tuple[int, int]:
-        """Numbers that change when labels are added."""
+        """The number of links and the number of the last import, which change when labels are added."""
 
     def __len__(self) -> int: ...
 
@@ -59,22 +61,25 @@ class Snapshot(Protocol):
         """Raise ArchiveError if the directory was moved."""
 
     def change_date(self, change: int) -> str | None:
-        """Return the time of a change; None if it never happened."""
+        """Return the time of a change (ISO 8601, UTC), which differs between archives; None if it never happened."""
 
     def count_changed(self, since: int = 0) -> int:
-        """Return the number of documents added or changed after a change."""
+        """Return the number of documents added or changed after change `since`."""
 
     def deleted_docids(self, since: int = 0) -> list[int]:
-        """Return the docids removed after a change."""
+        """Return the docids removed after change `since`: deleted, or with a new date after the end of the snapshot."""
 
     def questions(self, since: int = 0, with_answers: bool = False) -> Iterator[tuple[int, Question]]:
-        """Yield docid and question of those changed after a change, by docid."""
+        """Yield docid and question of those changed after change `since`, by docid, reading a few at a time.
+
+        with_answers: also those whose accepted answer has changed.
+        """
 
     def questions_by_docid(self, docids: Iterable[int]) -> dict[int, Question]:
         """Return the questions with these docids, by docid."""
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
-        """Yield docid and answer of those changed after a change, by docid."""
+        """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers with these ids, by id."""
@@ -95,10 +100,10 @@ class Snapshot(Protocol):
         """Return the id of each docid, None for one that does not exist."""
 
     def votes(self, docids: Iterable[int]) -> Mapping[int, int]:
-        """Map each docid to its votes, if these are not 0."""
+        """Map each existing docid to its votes, if these are not 0."""
 
     def filtered_docids(self, filter: Filter) -> Ints:
-        """Return the docids of the questions that satisfy a filter, ascending."""
+        """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending."""
 
     def clusters(self) -> Clusters:
-        """Return the duplicate clusters."""
+        """Return the duplicate clusters of the whole archive, with those of held-out splits marked."""
