@@ -164,7 +164,8 @@ def _translated_only() -> Iterator[None]:
         return
     collects_garbage = gc.isenabled()
     with compiler_lock.global_compiler_lock:
-        made.__dict__.update(zip(REPLACED, (Library, lambda module: None, lambda name, env: None), strict=True))
+        replacements: tuple[Any, ...] = (Library, lambda module: None, lambda name, env: None)
+        made.__dict__.update(zip(REPLACED, replacements, strict=True))
         gc.disable()  # numba makes millions of objects, most of which stay
         try:
             yield
