@@ -32,23 +32,26 @@ class Asked(NamedTuple):
 
 
 def main(texts: str, *places: str) -> None:
-    """Write the rows as JSON, one in each line."""
-    folder = Path(texts)
+    """Write the rows as a JSON list, one in each line."""
+    rows = []
     for place in places:
         path, queries, *sisters = place.split(":")
-        with ArchiveRetriever.open(path) as engine:
-            for kind, asked in collect(engine, folder, Path(path).name, queries, sisters).items():
-                print(json.dumps(measure(engine, asked) | {"archive": Path(path).name, "kind": kind}), flush=True)
+        name = Path(path).name
+        with ArchiveRetriever.open(path) as retriever:
+            for kind, asked in collect(retriever, Path(texts), name, queries, sisters).items():
+                rows.append({"archive": name, "kind": kind, "n": len(asked)} | measure(retriever, asked))
+                print(rows[-1], file=sys.stderr, flush=True)
+    print("[", ",\n".join(map(json.dumps, rows)), "]", sep="\n")
 
 
 def collect(
-    engine: ArchiveRetriever, folder: Path, name: str, queries: str, sisters: Sequence[str]
+    retriever: ArchiveRetriever, folder: Path, name: str, queries: str, sisters: Sequence[str]
 ) -> dict[str, list[Asked]]:
     """Return kind → what is asked."""
-    view = engine.archive.view()
+    view = retriever.archive.view()
     titles = [(id, title) for _, id, title in view.titles() if title]
     language = view.language or max(view.languages, default="en")
-    plain = read_people(folder, queries, language) or read_split(engine.archive, queries)
+    plain = read_people(folder, queries, language) or read_split(retriever.archive, queries)
     own = draw([Asked(title, frozenset([id])) for id, title in titles])
     everyday = [Asked(text) for code, _, text in read(folder / "everyday.tsv") if code == language]
     sets = {
@@ -67,25 +70,26 @@ def collect(
     return {kind: asked for kind, asked in sets.items() if asked}
 
 
-def measure(engine: ArchiveRetriever, asked: Sequence[Asked]) -> dict[str, Any]:
+def measure(retriever: ArchiveRetriever, asked: Sequence[Asked]) -> dict[str, Any]:
     """Return the shares in per cent: found among five, of these shown and shown as the same, silence, no `same`."""
     requests = [SearchRequest(one.text, k=K, prefix=one.prefix, min_similarity=0.0, explain=False) for one in asked]
     results = [
-        result for start in range(0, len(requests), 50) for result in engine.search_batch(requests[start : start + 50])
+        result
+        for start in range(0, len(requests), 50)
+        for result in retriever.search_batch(requests[start : start + 50])
     ]
-    row: dict[str, Any] = {"n": len(asked)}
     if asked[0].relevant:
         right = [[hit for hit in result if hit.id in one.relevant] for one, result in zip(asked, results, strict=True)]
         grades = [{hit.grade for hit in hits} for hits in right if hits]
         first = [bool(result) and result[0].id in one.relevant for one, result in zip(asked, results, strict=True)]
-        return row | {
+        return {
             "found @1": share(first),
             "found @5": share(map(bool, right)),
             "of which shown": share(g != {None} for g in grades),
             "as the same": share("same" in g for g in grades),
         }
     grades = [{hit.grade for hit in result} for result in results]
-    return row | {
+    return {
         "silent": share(not g - {None} for g in grades),
         "none the same": share("same" not in g for g in grades),
     }
