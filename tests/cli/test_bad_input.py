@@ -32,7 +32,7 @@ def test_questions_without_a_word(small_desk: Path, text: str) -> None:
 def test_long_and_odd_questions_are_answered(small_desk: Path, tmp_path: Path) -> None:
     long = "how long may I keep a book please now " + " ".join(f"word{n}" for n in range(9_990))
     code, out, _ = run("search", small_desk, long, "--json")
-    assert (code, [hit["id"] for hit in json.loads(out)["results"]]) == (0, ["1", "2"])
+    assert (code, json.loads(out)["results"][0]["id"]) == (0, "1")
     queries = tmp_path / "queries.jsonl"
     odd = {"long": long[:10_000], "nul": "\0 keep \1 book \x1b", "signs": "?!?"}
     queries.write_text("".join(json.dumps({"id": id, "title": text}) + "\n" for id, text in odd.items()))
