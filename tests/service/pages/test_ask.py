@@ -240,8 +240,8 @@ def test_unanswered_question_is_posted_to_drafts(browser, taking: Service) -> No
     page.goto(f"{ASK}?title=where+is+my+lost+library+card")
     post = page.get_by_role("button", name="Post your question")
     assert post.is_hidden()
-    for _ in range(page.locator(".item").count()):
-        page.get_by_role("button", name="Not the same").first.click()
+    for _ in range(page.locator(".likely .item").count()):
+        page.locator(".likely").get_by_role("button", name="Not the same").first.click()
         page.locator(".said").last.wait_for()
         page.wait_for_load_state("networkidle")
     post.click()
