@@ -123,8 +123,9 @@ def _select(
         estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until], similarities)
         probabilities = estimated[places].tolist()
     selected = []
+    grader = _Grader(resolved, criteria, criteria.limits[row], language)
     for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
-        grade = _grade(resolved, question, similarity, probability, criteria, criteria.limits[row], language)
+        grade = grader.grade(question, similarity, probability)
         selected.append(Selected(
             originals.by_duplicate.get(question.id, question), question, docids[place], float(scores[place]),
             similarity, probability, originals.absent.get(question.id), grade,
@@ -166,32 +167,40 @@ def _collapse(
     return places
 
 
-def _grade(
-    resolved: ResolvedQuery, question: Question, similarity: float, probability: float | None, criteria: Criteria,
-    limits: GradeLimits, language: str | None,
-) -> Grade | None:  # fmt: skip
-    """Return the grade of a retrieved question.
+class _Grader:
+    """Grades the questions that were retrieved for one query.
 
     One with exactly the typed title asks the same, whatever its score. A single word asks nothing, and a keyword of a
     title is related to it. To a query of function words nothing is related.
     """
-    query = resolved.query
-    if is_stopwords_only(f"{query.title} {query.body}", language):
-        return None
-    typed = "" if query.body else fold_title(query.title)
-    if typed and typed in map(fold_title, (question.title, *question.rephrasings)):
-        return "same"
-    if len(query.title.split()) == 1 and not query.body:
-        is_keyword = not resolved.corrections and is_keyword_query(
-            query.title, question.title, question.language or language
-        )
-        return "related" if is_keyword or similarity >= limits.related else None
-    if probability is None or not criteria.threshold:
-        is_related = similarity >= limits.related
-    else:
-        is_related = probability >= criteria.threshold
-    is_same = similarity >= limits.same if probability is None else probability >= criteria.likely_from
-    return "same" if is_same else "related" if is_related else None
+
+    def __init__(self, resolved: ResolvedQuery, criteria: Criteria, limits: GradeLimits, language: str | None) -> None:
+        query = resolved.query
+        self._criteria, self._limits, self._language = criteria, limits, language
+        self._title = query.title
+        self._folded = "" if query.body else fold_title(query.title)
+        self._asks_nothing = is_stopwords_only(f"{query.title} {query.body}", language)
+        self._is_word = not query.body and len(query.title.split()) == 1
+        self._may_be_keyword = not resolved.corrections
+
+    def grade(self, question: Question, similarity: float, probability: float | None) -> Grade | None:
+        """Return the grade of a question. similarity: its absolute score. probability: None without a calibration."""
+        if self._asks_nothing:
+            return None
+        if self._folded and self._folded in map(fold_title, (question.title, *question.rephrasings)):
+            return "same"
+        is_related = similarity >= self._limits.related
+        if self._is_word:
+            return "related" if is_related or self._is_keyword_of(question) else None
+        is_same = similarity >= self._limits.same
+        if probability is not None:
+            is_same = probability >= self._criteria.likely_from
+            is_related = probability >= self._criteria.threshold if self._criteria.threshold else is_related
+        return "same" if is_same else "related" if is_related else None
+
+    def _is_keyword_of(self, question: Question) -> bool:
+        language = question.language or self._language
+        return self._may_be_keyword and is_keyword_query(self._title, question.title, language)
 
 
 def _is_shown(grade: Grade | None, similarity: float, probability: float | None, criteria: Criteria) -> bool:

@@ -20,6 +20,7 @@ Kind = Literal["greeting", "closing", "plea", "word"]
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|\s+[-–—]+\s+")
 _SMILEY = re.compile(r"(?:^|(?<=\s))(?:[:;]-?[)(DP]+|\^\^|<3)(?=\s|$)")
 _CHAT_WORD = re.compile(r"[\s,;]+(?:thx|thanx|tnx|ty|tia|pls|plz|спс)[\s!.]*$", re.IGNORECASE)
+_ONE_SENTENCE = re.compile(r"[^\n:;.!?…)]*[.?!]?\s*")
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
 _SUBJECT = re.compile(
     r"^(?:(?:re|fwd?|aw|wg|subject|betreff|objet|asunto|assunto|oggetto|onderwerp|тема)\s*:\s*)+", re.IGNORECASE
@@ -31,6 +32,8 @@ def split_request(text: str, language: str | None) -> Sequence[str]:
 
     language: of the text; None if it is unknown.
     """
+    if _ONE_SENTENCE.fullmatch(text) and _signs(language).isdisjoint(text.lower().split()):
+        return [text.strip()]
     sentences = [_SUBJECT.sub("", sentence) for sentence in split_sentences(_SMILEY.sub("\n", text))]
     kept: list[str] = []
     follows_closing = False
@@ -79,6 +82,13 @@ def _is_name(clause: str) -> bool:
 def _terms(kinds: tuple[Kind, ...], language: str | None) -> frozenset[str]:
     phrases = " ".join(phrase for kind in kinds for phrase in _phrases(kind, language))
     return frozenset(content_analyzer().analyze(phrases, language))
+
+
+@lru_cache(16)
+def _signs(language: str | None) -> frozenset[str]:
+    """Return words of which each courtesy has one, to look no closer where there are none."""
+    phrases = [phrase for kind in ("greeting", "closing", "plea") for phrase in _phrases(kind, language)]
+    return frozenset(word for phrase in phrases for word in (phrase.split()[0], f"{phrase.split()[0]},"))
 
 
 @lru_cache(16)
