@@ -54,7 +54,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they "
             "are.",
         ),
-        "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
     },
     "Moderate": {

@@ -1,12 +1,11 @@
-"""askalike evaluate, compare, split: how well rankers find the relevant questions."""
+"""askalike evaluate, split: how well rankers find the relevant questions."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, Option
+from typer import Option
 
 import askalike.cli.options as options
 from askalike.cli.command import Excludes, Needs, rules
@@ -18,12 +17,12 @@ from askalike.cli.output import (
     to_json,
 )
 from askalike.core.errors import SettingsError
+from askalike.core.files import write_output
 from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
-from askalike.measuring.comparing import compare_runs
 from askalike.measuring.rankers import (
     DEFAULT_MEASURES,
     as_evaluation,
@@ -33,7 +32,6 @@ from askalike.measuring.rankers import (
     evaluate_run,
     evaluation_split,
 )
-from askalike.measuring.run_sources import declared_value, load_judgements, parse_sources
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
@@ -41,8 +39,6 @@ from askalike.store import Archive
 if TYPE_CHECKING:
     from askalike.measuring.answer_support import AnswerSupport
 
-MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
-RULE_HELP = "How ties, self-hits and unanswered queries count."
 SPLIT_HELP = "The split with the queries; :title and @60 cut them, as in known@60."
 KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own question"
 SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
@@ -62,10 +58,10 @@ def evaluate_command(
     fields: options.Fields = None,
     engine: options.Engine = None,
     split: Annotated[str | None, options.value("SPLIT", SPLIT_HELP, "test, else the first")] = None,
-    measures: Annotated[str, options.value("MEASURES", MEASURES_HELP, parse=options.check_measures)] = " ".join(
+    measures: Annotated[str, options.value("MEASURES", options.MEASURES_HELP, parse=options.check_measures)] = " ".join(
         DEFAULT_MEASURES
     ),
-    rule: Annotated[options.RuleName, Option(help=RULE_HELP)] = "trec_eval",
+    rule: Annotated[options.RuleName, Option(help=options.RULE_HELP)] = "trec_eval",
     k: options.Depth = 100,
     per_query: Annotated[Path | None, options.value("FILE", "Write the values of each query to this CSV file.")] = None,
     grounded: Annotated[
@@ -111,9 +107,7 @@ def evaluate_command(
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
-        from askalike.measuring.pages import write_file
-
-        write_file(per_query, to_csv(measured.result.per_query_table()))
+        write_output(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
 
 
@@ -160,55 +154,6 @@ def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: 
     remark = describe_choice(archive, ranker, split)
     heading = f"{ranker.name} on {directory}, split {split}; {found}, ties in the archive's order"
     return heading + (f"; {remark}" if remark else "")
-
-
-def compare_command(
-    runs: Annotated[
-        list[str], Argument(metavar="RUN", help="Run files, or folders of experiments; NAME=PATH names one.")
-    ],
-    qrels: options.QrelsFile = None,
-    archive: Annotated[Path | None, options.value("DIR", "The archive with the judgements and texts.")] = None,
-    split: Annotated[str | None, options.value("SPLIT", "The archive's split.", "the experiment's, else test")] = None,
-    measures: Annotated[
-        str | None,
-        options.value("MEASURES", MEASURES_HELP, "the experiment's, else the usual ones", parse=options.check_measures),
-    ] = None,
-    rule: Annotated[
-        options.RuleName | None, Option(help=RULE_HELP, show_default="the experiment's, else trec_eval")
-    ] = None,
-    common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
-    format: Annotated[
-        Literal["text", "html", "latex", "csv", "json"], Option(help="The format of the comparison.")
-    ] = "text",
-    output: Annotated[Path | None, options.output("FILE", "The file to write.", "stdout")] = None,
-) -> None:
-    """Compare runs query by query, with intervals and significance.
-
-    Also lists the queries that differ most.
-
-    Examples:
-
-    ```
-    askalike compare bm25.trec dirichlet.trec --qrels qrels.txt
-    askalike compare runs/two --format html -o comparison.html
-    ```
-    """
-    from askalike.measuring.comparing import format_comparison
-    from askalike.measuring.pages import write_file
-
-    sources = parse_sources(runs)
-    names = (
-        options.split_list(measures)
-        if measures is not None
-        else declared_value(sources, "measures") or DEFAULT_MEASURES
-    )
-    judged_by = rule or declared_value(sources, "rule") or "trec_eval"
-    judgements = load_judgements(sources, qrels, archive, split)
-    text = format_comparison(compare_runs(sources, judgements, names, judged_by, common_only=common_only), format)
-    if output:
-        print_remark(str(write_file(output, text)))
-    else:
-        sys.stdout.write(text)
 
 
 def _parse_shares(text: str) -> list[float]:

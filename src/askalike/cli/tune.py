@@ -42,7 +42,7 @@ def tune_command(
     settings: Annotated[list[str] | None, options.assignment("A setting of all rankers")] = None,
     fields: options.Fields = None,
     seed: options.Seed = 0,
-    rule: Annotated[options.RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
+    rule: Annotated[options.RuleName, Option(help=options.RULE_HELP)] = "trec_eval",
     jobs: options.Jobs = 1,
     ray: options.Ray = None,
     json: options.Json = False,

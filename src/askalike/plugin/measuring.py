@@ -5,6 +5,7 @@ Measures, intervals and significance go by the functions of askalike itself, so 
 
 from askalike.calibration.calibrate import require_shares
 from askalike.core.hits import Columns
+from askalike.core.records import DocumentKind
 from askalike.evaluation.evaluate import (
     FirstRelevantRanks,
     first_relevant_ranks,
@@ -14,25 +15,33 @@ from askalike.evaluation.evaluate import (
 from askalike.evaluation.intervals import BinomialProportion, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
-from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison, interval_over_seeds
-from askalike.evaluation.tables import ResultTable, TableCell, format_p, to_text
+from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison, SystemPair, interval_over_seeds
+from askalike.evaluation.tables import ResultTable, TableCell, format_p, to_csv, to_latex, to_text
 from askalike.evaluation.trec import separate_ties
 from askalike.export import write_table
 from askalike.health import LEAK_CHECKS
 from askalike.health.findings import Finding
 from askalike.labels.partitions import create_partition, create_splitter
-from askalike.labels.splits import KNOWN_SPLIT, labelled_splits, sample_queries, splits_to_hold_out, type_titles
-from askalike.measuring.pages import render, write_file
+from askalike.labels.splits import (
+    KNOWN_SPLIT,
+    document_kind,
+    group_names,
+    labelled_splits,
+    sample_queries,
+    splits_to_hold_out,
+    type_titles,
+)
 from askalike.measuring.rankers import (
     DEFAULT_DEPTH,
     DEFAULT_MEASURES,
     LEADING_MEASURE,
     RankingTask,
+    as_evaluation,
     describe_choice,
+    evaluate_groups,
+    evaluation_split,
     merge_runs,
 )
-from askalike.measuring.run_sources import file_name
-from askalike.measuring.texts import ReportTexts, load_texts
 from askalike.store import content_hash
 from askalike.store.archive import PointInTimeArchive
 from askalike.store.labels import parse_typed_split
@@ -59,6 +68,7 @@ __all__ = [
     "Columns",
     "ComparedSystem",
     "Comparison",
+    "DocumentKind",
     "Evaluation",
     "Finding",
     "FirstRelevantRanks",
@@ -67,39 +77,42 @@ __all__ = [
     "QueryValues",
     "RankerSettings",
     "RankingTask",
-    "ReportTexts",
     "ResultTable",
+    "SystemPair",
     "TableCell",
     "Trial",
     "TrialEvaluator",
     "TrialMemory",
+    "as_evaluation",
     "canonical_name",
     "content_hash",
     "create_partition",
     "create_splitter",
     "describe_choice",
-    "file_name",
+    "document_kind",
+    "evaluate_groups",
+    "evaluation_split",
     "first_relevant_ranks",
     "format_p",
     "get_rule",
     "group_column",
+    "group_names",
     "interval_over_seeds",
     "labelled_splits",
-    "load_texts",
     "merge_runs",
     "order_documents",
     "parse_typed_split",
     "percentile_interval",
     "remove_indexes",
-    "render",
     "require_shares",
     "sample_queries",
     "separate_ties",
     "splits_to_hold_out",
+    "to_csv",
+    "to_latex",
     "to_text",
     "trial_key",
     "tuning_grids",
     "type_titles",
-    "write_file",
     "write_table",
 ]

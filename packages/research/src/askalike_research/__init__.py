@@ -1,4 +1,4 @@
-"""Experiments, replays and backtests on askalike archives, and the formats and rankers of research."""
+"""Experiments, comparisons, replays and backtests on askalike archives, and the formats and rankers of research."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,11 @@ EXPERIMENT = Command(
     "Measure",
     "Run the experiment that a TOML file declares, into a folder that reproduces it.",
     "askalike_research.experiments.command:experiment_command",
+)
+COMPARE = Command(
+    "Measure",
+    "Compare runs query by query, with intervals and significance.",
+    "askalike_research.comparing.command:compare_command",
 )
 BACKTEST = Command(
     "Measure",

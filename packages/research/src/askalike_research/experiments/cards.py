@@ -11,13 +11,13 @@ from askalike.plugin.index import Floats
 from askalike.plugin.measuring import (
     DEFAULT_DEPTH,
     FirstRelevantRanks,
-    ReportTexts,
     first_relevant_ranks,
     get_rule,
     order_documents,
     separate_ties,
 )
 from askalike_research.experiments.outcome import ExperimentResult
+from askalike_research.texts import ReportTexts
 
 HITS_SHOWN = 5
 """Number of hits of a system that are shown for a query."""
