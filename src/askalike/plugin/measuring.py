@@ -3,7 +3,17 @@
 Measures, intervals and significance go by the functions of askalike itself, so that numbers agree.
 """
 
-from askalike.calibration.calibrate import require_shares
+from askalike.calibration.calibrate import CalibrationReport, RankerDescription, calibrate_sample, require_shares
+from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
+from askalike.calibration.samples import MIN_QUERIES, CalibrationSample, QueryRows, collect_labelled_hits
+from askalike.cli.calibrate import (
+    PREVALENCE_HELP,
+    GuaranteedPrecision,
+    Precision,
+    Verbose,
+    format_report,
+    format_verdict,
+)
 from askalike.core.hits import Columns
 from askalike.core.records import DocumentKind
 from askalike.evaluation.evaluate import (
@@ -60,12 +70,21 @@ from askalike.tuning.trials import (
 __all__ = [
     "ALPHA",
     "BOOTSTRAP_DRAWS",
+    "CALIBRATION_DEPTH",
+    "COLUMN_COUNT",
     "DEFAULT_DEPTH",
     "DEFAULT_MEASURES",
+    "FEATURES",
     "KNOWN_SPLIT",
     "LEADING_MEASURE",
     "LEAK_CHECKS",
+    "MIN_QUERIES",
+    "PREVALENCE_HELP",
+    "SAMENESS_COLUMN",
+    "SIMILARITY_COLUMN",
     "BinomialProportion",
+    "CalibrationReport",
+    "CalibrationSample",
     "Columns",
     "ComparedSystem",
     "Comparison",
@@ -74,8 +93,12 @@ __all__ = [
     "Finding",
     "FirstRelevantRanks",
     "Grid",
+    "GuaranteedPrecision",
     "PointInTimeArchive",
+    "Precision",
+    "QueryRows",
     "QueryValues",
+    "RankerDescription",
     "RankerSettings",
     "RankingTask",
     "ResultTable",
@@ -84,8 +107,11 @@ __all__ = [
     "Trial",
     "TrialEvaluator",
     "TrialMemory",
+    "Verbose",
     "as_evaluation",
+    "calibrate_sample",
     "canonical_name",
+    "collect_labelled_hits",
     "content_hash",
     "create_partition",
     "create_splitter",
@@ -95,6 +121,8 @@ __all__ = [
     "evaluation_split",
     "first_relevant_ranks",
     "format_p",
+    "format_report",
+    "format_verdict",
     "get_rule",
     "group_column",
     "group_names",

@@ -20,6 +20,11 @@ COMPARE = Command(
     "Compare runs query by query, with intervals and significance.",
     "askalike_research.comparing.command:compare_command",
 )
+CALIBRATE_RUN = Command(
+    "Measure",
+    "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they are.",
+    "askalike_research.run_calibration:calibrate_run_command",
+)
 BACKTEST = Command(
     "Measure",
     "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
