@@ -28,8 +28,6 @@ from commands import assert_refused, run_command
         ("drafts nowhere --accept 1 --reject 2", "--accept and --reject exclude each other; give one of them"),
         ("drafts nowhere --reject 2 --min-questions 3", "--reject and --min-questions exclude each other"),
         ("drafts nowhere --accept 2 --json", "--accept and --json exclude each other"),
-        ("evaluate nowhere --endpoint http://127.0.0.1:1/v1", "--endpoint needs --grounded"),
-        ("evaluate nowhere --model mine", "--model needs --grounded"),
         ("evaluate --run run.trec --qrels qrels.txt --ranker bm25", "--run and --ranker exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt -k 5", "--run and -k exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt --split dev", "--qrels and --split exclude each other"),

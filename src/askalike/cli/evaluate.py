@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
 import askalike.cli.options as options
-from askalike.cli.command import Excludes, Needs, rules
+from askalike.cli.command import Excludes, rules
 from askalike.cli.output import (
     open_console,
     plain_table,
@@ -33,11 +33,7 @@ from askalike.measuring.rankers import (
     evaluation_split,
 )
 from askalike.rankers import Ranker
-from askalike.search.engine import LocalEngine
 from askalike.store import Archive
-
-if TYPE_CHECKING:
-    from askalike.measuring.answer_support import AnswerSupport
 
 SPLIT_HELP = "The split with the queries; :title and @60 cut them, as in known@60."
 KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own question"
@@ -45,8 +41,7 @@ SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
 @rules(
-    Needs("endpoint model", "grounded"),
-    Excludes("ranker settings fields engine k grounded", "run"),
+    Excludes("ranker settings fields engine k", "run"),
     Excludes("directory split", "qrels"),
 )
 def evaluate_command(
@@ -64,14 +59,6 @@ def evaluate_command(
     rule: Annotated[options.RuleName, Option(help=options.RULE_HELP)] = "trec_eval",
     k: options.Depth = 100,
     per_query: Annotated[Path | None, options.value("FILE", "Write the values of each query to this CSV file.")] = None,
-    grounded: Annotated[
-        int,
-        Option(
-            min=0, metavar="N", help="Also let --endpoint answer N queries, and measure how well sources support them."
-        ),
-    ] = 0,
-    endpoint: Annotated[str | None, options.url("With --grounded: an OpenAI-compatible endpoint.")] = None,
-    model: Annotated[str | None, options.value("NAME", "With --grounded: the endpoint's model.")] = None,
     json: options.Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
@@ -86,10 +73,7 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.measuring.answer_support import measure_support
-    from askalike.search.answering.grounded import named_endpoint
-
-    writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
+    wanted = options.split_list(measures)
     if run and qrels:
         measured = _measure_run(run, qrels, wanted, rule)
     elif run and directory:
@@ -100,10 +84,6 @@ def evaluate_command(
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             measured = _Measured(_describe_ranking(archive, directory, built, name), result)
-            if writer:
-                labels = load_split(archive, name, document_kind(archive, name))
-                queries = list(labels.queries.values())[:grounded]
-                measured.support = measure_support(LocalEngine(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
@@ -111,24 +91,20 @@ def evaluate_command(
     print(to_json(measured.as_dict()) if json else measured.as_text())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Measured:
-    """The measures of a run or a ranker, and further requested results."""
+    """The measures of a run or a ranker."""
 
     heading: str
     result: Evaluation | MacroEvaluation
-    support: "AnswerSupport | None" = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values of single queries, for JSON."""
-        more = {"grounded": self.support.as_dict()} if self.support else {}
-        return {"heading": self.heading, **self.result.as_dict(), **more}
+        return {"heading": self.heading, **self.result.as_dict()}
 
     def as_text(self) -> str:
-        """Return the tables, for people."""
-        blocks = [self.heading, to_text(self.result.table()).rstrip()]
-        blocks += [str(self.support)] if self.support else []
-        return "\n\n".join(blocks)
+        """Return the heading and the table, for people."""
+        return f"{self.heading}\n\n{to_text(self.result.table()).rstrip()}"
 
 
 def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> _Measured:

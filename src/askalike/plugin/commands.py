@@ -32,6 +32,7 @@ from askalike.cli.options import (
     qrels,
     share,
     split_list,
+    url,
     value,
 )
 from askalike.cli.output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
@@ -92,6 +93,7 @@ __all__ = [
     "share",
     "split_list",
     "to_json",
+    "url",
     "use_workers",
     "value",
     "write_atomically",

@@ -22,7 +22,7 @@ from askalike.evaluation.evaluate import (
     get_rule,
     order_documents,
 )
-from askalike.evaluation.intervals import BinomialProportion, group_column, percentile_interval
+from askalike.evaluation.intervals import BinomialProportion, bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
 from askalike.evaluation.significance import ALPHA, ComparedSystem, Comparison, SystemPair, interval_over_seeds
@@ -53,6 +53,7 @@ from askalike.measuring.rankers import (
     evaluation_split,
     merge_runs,
 )
+from askalike.search.answering.grounded import ChatEndpoint, named_endpoint, write_grounded
 from askalike.store import content_hash
 from askalike.store.archive import PointInTimeArchive
 from askalike.store.labels import parse_typed_split
@@ -85,6 +86,7 @@ __all__ = [
     "BinomialProportion",
     "CalibrationReport",
     "CalibrationSample",
+    "ChatEndpoint",
     "Columns",
     "ComparedSystem",
     "Comparison",
@@ -109,6 +111,7 @@ __all__ = [
     "TrialMemory",
     "Verbose",
     "as_evaluation",
+    "bootstrap_means",
     "calibrate_sample",
     "canonical_name",
     "collect_labelled_hits",
@@ -130,6 +133,7 @@ __all__ = [
     "interval_over_seeds",
     "labelled_splits",
     "merge_runs",
+    "named_endpoint",
     "order_documents",
     "parse_typed_split",
     "percentile_interval",
@@ -144,5 +148,6 @@ __all__ = [
     "trial_key",
     "tuning_grids",
     "type_titles",
+    "write_grounded",
     "write_table",
 ]

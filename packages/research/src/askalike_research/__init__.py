@@ -25,6 +25,11 @@ CALIBRATE_RUN = Command(
     "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they are.",
     "askalike_research.run_calibration:calibrate_run_command",
 )
+EVALUATE_ANSWERS = Command(
+    "Measure",
+    "Let an endpoint write grounded answers, and measure how well their sources support them.",
+    "askalike_research.answer_support:evaluate_answers_command",
+)
 BACKTEST = Command(
     "Measure",
     "Measure which comments a bot would have made on the latest questions, and how many of them are right.",
