@@ -22,8 +22,8 @@ from typing import Any
 import write_settings
 from pydantic import BaseModel
 
+from askalike import mcp
 from askalike.cli import app, register
-from askalike.integrations import mcp
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from askalike.store.query_log import LoggedQuery, log_query

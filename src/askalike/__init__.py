@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
-    from askalike.measuring.rankers import evaluate_ranker
+    from askalike.measuring import evaluate_ranker
     from askalike.moderation.dedupe import dedupe
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
@@ -95,7 +95,7 @@ _NAMES = {
     "evaluation.evaluate": ("evaluate",),
     "evaluation.significance": ("compare",),
     "evaluation.trec": ("read_qrels", "read_run", "write_run"),
-    "measuring.rankers": ("evaluate_ranker",),
+    "measuring": ("evaluate_ranker",),
     "tuning.models": ("distil", "train"),
     "export": ("export_archive",),
     "health": ("run_checks",),

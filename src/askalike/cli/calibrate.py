@@ -29,7 +29,7 @@ from askalike.cli.output import format_proportion, print_remark, progress_bar, t
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
-from askalike.measuring.rankers import describe_choice
+from askalike.measuring import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 

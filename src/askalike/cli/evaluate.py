@@ -23,7 +23,7 @@ from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
-from askalike.measuring.rankers import (
+from askalike.measuring import (
     DEFAULT_MEASURES,
     as_evaluation,
     describe_choice,

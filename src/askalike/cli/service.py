@@ -253,7 +253,7 @@ def mcp_command(
     ```
     """
     require_extra("mcp", "mcp", ("mcp", *REQUIRED_MODULES))
-    from askalike.integrations.mcp import create_server, serve_http, serve_stdio
+    from askalike.mcp import create_server, serve_http, serve_stdio
 
     with options.open_engine(directory, engine, ranker, settings, fields) as opened:
         server = create_server(opened)

@@ -13,7 +13,7 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli.output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
-from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE
+from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
 from askalike.tuning.candidate_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult, tune_archive

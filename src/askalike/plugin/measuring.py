@@ -42,7 +42,7 @@ from askalike.labels.splits import (
     splits_to_hold_out,
     type_titles,
 )
-from askalike.measuring.rankers import (
+from askalike.measuring import (
     DEFAULT_DEPTH,
     DEFAULT_MEASURES,
     LEADING_MEASURE,

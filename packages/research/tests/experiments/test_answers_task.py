@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import Answer, Question
 from askalike.evaluation.trec import read_run
-from askalike.measuring.rankers import evaluate_ranker
+from askalike.measuring import evaluate_ranker
 from askalike.store.archive import Archive
 from askalike_research.comparing.comparison import compare_runs
 from askalike_research.comparing.run_sources import load_judgements, parse_sources

@@ -13,7 +13,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Link, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import RankingTask, evaluate_ranker
+from askalike.measuring import RankingTask, evaluate_ranker
 from askalike.store import Archive
 from askalike.tuning.trials import Trial, TrialEvaluator
 from askalike_research.comparing.comparison import compare_runs
