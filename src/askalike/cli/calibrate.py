@@ -9,11 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 import askalike.cli.options as options
-from askalike.calibration.calibrate import (
-    CalibrationReport,
-    calibrate_each_use,
-    measure_abstention,
-)
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries

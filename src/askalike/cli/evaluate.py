@@ -9,13 +9,7 @@ from typer import Option
 
 import askalike.cli.options as options
 from askalike.cli.command import Excludes, rules
-from askalike.cli.output import (
-    open_console,
-    plain_table,
-    print_remark,
-    progress_bar,
-    to_json,
-)
+from askalike.cli.output import open_console, plain_table, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
 from askalike.core.files import write_output
 from askalike.core.values import format_count, parse_limit

@@ -1,4 +1,4 @@
-"""Names for packages that measure: tasks on the labels of an archive, trials, comparisons, tables and pages.
+"""Names for packages that measure: tasks on the labels of an archive, trials, comparisons, calibrations and tables.
 
 Measures, intervals and significance go by the functions of askalike itself, so that numbers agree.
 """
@@ -16,12 +16,7 @@ from askalike.cli.calibrate import (
 )
 from askalike.core.hits import Columns
 from askalike.core.records import DocumentKind
-from askalike.evaluation.evaluate import (
-    FirstRelevantRanks,
-    first_relevant_ranks,
-    get_rule,
-    order_documents,
-)
+from askalike.evaluation.evaluate import Rule, get_rule
 from askalike.evaluation.intervals import BinomialProportion, bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
@@ -93,7 +88,6 @@ __all__ = [
     "DocumentKind",
     "Evaluation",
     "Finding",
-    "FirstRelevantRanks",
     "Grid",
     "GuaranteedPrecision",
     "PointInTimeArchive",
@@ -104,6 +98,7 @@ __all__ = [
     "RankerSettings",
     "RankingTask",
     "ResultTable",
+    "Rule",
     "SystemPair",
     "TableCell",
     "Trial",
@@ -122,7 +117,6 @@ __all__ = [
     "document_kind",
     "evaluate_groups",
     "evaluation_split",
-    "first_relevant_ranks",
     "format_p",
     "format_report",
     "format_verdict",
@@ -134,7 +128,6 @@ __all__ = [
     "labelled_splits",
     "merge_runs",
     "named_endpoint",
-    "order_documents",
     "parse_typed_split",
     "percentile_interval",
     "remove_indexes",

@@ -16,9 +16,7 @@ from askalike.plugin.measuring import (
     TableCell,
     as_evaluation,
     evaluate_groups,
-    first_relevant_ranks,
     get_rule,
-    order_documents,
     to_csv,
     to_latex,
     to_text,
@@ -26,6 +24,7 @@ from askalike.plugin.measuring import (
 from askalike.plugin.training import Qrels
 from askalike_research.comparing.run_sources import RunJudgements, RunSource
 from askalike_research.pages import render
+from askalike_research.relevant_ranks import first_relevant_ranks, order_documents
 from askalike_research.texts import ReportTexts, load_texts
 
 SYSTEMS_NOTE = (

@@ -16,7 +16,6 @@ from askalike.plugin.measuring import (
     LEADING_MEASURE,
     ComparedSystem,
     Comparison,
-    FirstRelevantRanks,
     ResultTable,
     canonical_name,
     format_p,
@@ -40,6 +39,7 @@ from askalike_research.experiments.figures import (
 )
 from askalike_research.experiments.outcome import ExperimentResult, SystemResult
 from askalike_research.pages import render
+from askalike_research.relevant_ranks import FirstRelevantRanks
 from askalike_research.texts import load_texts
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html"
