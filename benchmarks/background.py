@@ -20,8 +20,8 @@ from _titles import titles
 
 import askalike
 from askalike.search import interim
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.encoder_installation import adopt_encoder
-from askalike.search.engine import LocalEngine
 from askalike.store.encoding_progress import read_encoding
 
 WORDS = "lm_jelinek_mercer"
@@ -34,7 +34,7 @@ def make_archive(path: Path, lines: Sequence[str]) -> None:
 
 
 def search_while(
-    engine: LocalEngine, queries: Iterator[str], rate: float, goes_on: Callable[[int], bool]
+    engine: ArchiveRetriever, queries: Iterator[str], rate: float, goes_on: Callable[[int], bool]
 ) -> list[float]:
     """Return the milliseconds of each search. rate: searches a second. goes_on: whether there is another one."""
     times: list[float] = []

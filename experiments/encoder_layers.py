@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from askalike.encoders.e5_small import read_e5_file
-from askalike.encoders.onnx.architectures import open_transformer
-from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits
-from askalike.encoders.onnx.graph import GraphLayers
-from askalike.encoders.onnx.modules import read_json
-from askalike.encoders.onnx.weights import map_tensors
+from askalike.encoders.transformer.architectures import open_transformer
+from askalike.encoders.transformer.compiled_layers import CompiledLayers, fits
+from askalike.encoders.transformer.graph import GraphLayers
+from askalike.encoders.transformer.modules import read_json
+from askalike.encoders.transformer.weights import map_tensors
 from askalike.native import compiled, machine_code, simd
 
 TURNS = {1: 200, 64: 7}

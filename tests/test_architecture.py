@@ -263,7 +263,7 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
     online = (
         "service/",
         "search/",
-        "encoders/onnx/hub.py",
+        "encoders/transformer/hub.py",
         "readers/_site.py",
         "core/network.py",
         "core/parallel.py",
@@ -278,7 +278,7 @@ def test_the_test_sees_every_kind_of_import(monkeypatch, tmp_path):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "x.py").write_text(
         "from askalike import rankers\nimport askalike.cli.x\n"
-        "def f():\n    from ..store.archive import Archive\n    importlib.import_module('askalike.search.engine')\n"
+        "def f():\n    from ..store.archive import Archive\n    importlib.import_module('askalike.search.retriever')\n"
     )
     monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
     assert parts_imported("text/x.py") == {"rankers", "cli", "store", "search"}

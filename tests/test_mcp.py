@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from askalike.mcp import create_server
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from calibration.riverside import riverside
@@ -39,8 +39,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engine(archive: Path) -> Iterator[LocalEngine]:
-    with LocalEngine.open(archive, WORDS) as engine:
+def engine(archive: Path) -> Iterator[ArchiveRetriever]:
+    with ArchiveRetriever.open(archive, WORDS) as engine:
         yield engine
 
 
@@ -145,7 +145,7 @@ def test_both_protocols_are_spoken(http_server: str) -> None:
         ("merge", {}, "merge"),
     ],
 )
-def test_a_wrong_argument_is_one_clear_line(engine: LocalEngine, tool: str, arguments: Any, problem: str) -> None:
+def test_a_wrong_argument_is_one_clear_line(engine: ArchiveRetriever, tool: str, arguments: Any, problem: str) -> None:
     async def refused(client: Client) -> str:
         try:
             result = await client.call_tool(tool, arguments)
@@ -159,7 +159,7 @@ def test_a_wrong_argument_is_one_clear_line(engine: LocalEngine, tool: str, argu
     assert "\n" not in message
 
 
-def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
+def test_what_is_asked_for_narrows_what_is_found(engine: ArchiveRetriever) -> None:
     server = create_server(engine)
     assert call(server, "similar_questions", title="zyzzyva quux")["abstained"] is True
     assert call(server, "similar_questions", title=LOST_CARD, before="1990-01-01") == {
@@ -168,7 +168,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
 
 
 def test_a_calibrated_archive_gives_probabilities(calibrated_riverside: Path) -> None:
-    with LocalEngine.open(calibrated_riverside, WORDS) as engine:
+    with ArchiveRetriever.open(calibrated_riverside, WORDS) as engine:
         server = create_server(engine)
         probable = call(server, "similar_questions", title=LOST_CARD, min_probability=0.2)["questions"]
         assert 0.2 <= probable[0]["probability"] <= 1

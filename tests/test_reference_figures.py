@@ -18,7 +18,7 @@ from askalike.labels.splits import load_split
 from askalike.measuring import evaluate_ranker
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store.archive import Archive
 
 ORDER = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
@@ -128,7 +128,7 @@ SILENT = [
 def test_silence_keeps_what_is_right(archives, source, split, prefix):
     """Of the right questions among the first five, at least 98 % are shown with the thresholds of silence."""
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    with LocalEngine.open(archives[source[1]], "hybrid") as engine:
+    with ArchiveRetriever.open(archives[source[1]], "hybrid") as engine:
         labels = load_split(engine.archive, split)
         ids = sorted(labels.queries)[:300]
         typed = [SearchRequest(labels.queries[id].title, prefix=prefix, explain=False) for id in ids]

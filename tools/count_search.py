@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 import askalike
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 
 ROOT = Path(askalike.__file__).parent
 EXAMPLE = Path(__file__).parents[1] / "examples" / "riverside.csv"
@@ -64,7 +64,7 @@ def count_calls(work: Callable[[], Any]) -> Calls:
 
 def count_search(archive: Path, ranker: str | None, *, explain: bool) -> Calls:
     """Return the calls of a warm search in an archive; the ranker None is the default one."""
-    with LocalEngine.open(archive, ranker) as engine:
+    with ArchiveRetriever.open(archive, ranker) as engine:
         for _ in range(3):
             engine.search(QUERY, explain=explain)
         return count_calls(lambda: engine.search(QUERY, explain=explain))

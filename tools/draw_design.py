@@ -293,7 +293,7 @@ class LayerChart:
 
 
 class Code:
-    """Looks names up in the source. A place is `module:name`, such as `search.engine:LocalEngine.search_batch`."""
+    """Looks names up in the source. A place is `module:name`, such as `store.view:View.docids`."""
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module] = {}
@@ -349,40 +349,43 @@ class Step:
     """Whether the arrow points to the box on its left, which takes its result."""
 
 
-ENGINE, TOGETHER = "search.engine:LocalEngine", "search.engine:LocalEngine._search"
+RETRIEVER = "search.archive_retriever:ArchiveRetriever"
+TOGETHER = f"{RETRIEVER}._search"
 SEARCHER = "rankers._searcher:Searcher"
 ROWS: tuple[tuple[Step, ...], ...] = (
-    (Step(0, "search.engine:SearchRequest", f"{ENGINE}.search"),),
-    (Step(0, f"{ENGINE}.search_batch", f"{ENGINE}.search",
+    (Step(0, "search.archive_retriever:SearchRequest", f"{RETRIEVER}.search"),),
+    (Step(0, f"{RETRIEVER}.search_batch", f"{RETRIEVER}.search",
           "Takes many requests. Those with equal options are searched for together."),),
-    (Step(0, f"{ENGINE}._open", f"{ENGINE}.search_batch",
+    (Step(0, f"{RETRIEVER}._open", f"{RETRIEVER}.search_batch",
           "Opens the ranker, unless it is open and nothing has changed."),
-     Step(1, "rankers:follow", f"{ENGINE}._open",
+     Step(1, "rankers:follow", f"{RETRIEVER}._open",
           "Applies the archive's changes to the index, unless another process is doing so."),
-     Step(2, "rankers._ranker:Ranker.open", f"{ENGINE}._open",
+     Step(2, "rankers._ranker:Ranker.open", f"{RETRIEVER}._open",
           "Returns a Searcher: the index as it was last committed, in mapped files.")),
     (Step(0, "calibration.calibration:Calibration.retrieval_depth", TOGETHER,
           "How many to retrieve, so that no probability depends on k."),
-     Step(1, "rankers._ranking:resolve", TOGETHER,
+     Step(1, "rankers._queries_and_results:resolve", TOGETHER,
           "Once for the batch: plain text, language, spelling, what each must not find.", begins=True),
-     Step(2, "store.view:View.docids", "rankers._searcher:find_excluded", "Here ids become docids.")),
-    (Step(1, f"{SEARCHER}.retrieve", TOGETHER,
+     Step(2, "store.view:View.docids", "rankers._queries_and_results:find_excluded", "Here ids become docids.")),
+    (Step(0, "search.readings:retrieve_readings", TOGETHER,
+          "A polite or long text has several readings; their scores become one.", begins=True),
+     Step(1, f"{SEARCHER}.retrieve", "rankers._searcher:retrieve",
           "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum."),
      Step(2, "index.lexical.searcher:PostingsSearcher.search", "rankers.lexical:LexicalSearcher.retrieve",
           "A dense ranker encodes the queries and asks VectorSearcher instead.")),
     (Step(0, "search.select:select_candidates", TOGETHER,
-          "Originals instead of duplicates; only what is probable or similar enough."),
-     Step(1, "rankers._searcher:Retrieved", "search.select:select_candidates", "Frozen.", returns=True),
+          "Originals instead of duplicates; a grade for each; only what is related."),
+     Step(1, "rankers._queries_and_results:Retrieved", "search.select:select_candidates", "Frozen.", returns=True),
      Step(2, "store.view:View.questions_by_docid", "search.select:select_candidates",
           "Texts are read once. Here docids become ids.")),
     (Step(0, "search.explain:explain_shown", TOGETHER, "Why each hit that is shown was found; only on request."),
-     Step(1, f"{SEARCHER}.explain", "rankers._ranking:explain_retrieved",
+     Step(1, f"{SEARCHER}.explain", "rankers._searcher:explain_retrieved",
           "The words that query and document share, with their contributions.", returns=True)),
-    (Step(0, "search.engine:SearchResult", TOGETHER),
-     Step(1, "core.hits:SearchHit", "search.engine:_make_hit", begins=True)),
+    (Step(0, "search.archive_retriever:SearchResult", TOGETHER),
+     Step(1, "core.hits:SearchHit", "search.archive_retriever:_make_hit", begins=True)),
 )  # fmt: skip
-"""Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
-COLUMNS = ("The engine", "The ranker", "What it reads")
+"""Rows from top to bottom. Column 0: the archive retriever, 1: the ranker, 2: what a ranker reads."""
+COLUMNS = ("The archive retriever", "The ranker", "What it reads")
 
 
 def draw_search(code: Code) -> str:

@@ -26,11 +26,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from askalike.core.errors import AskalikeError, InputError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.hits import SearchHit
+from askalike.core.hits import Grade, SearchHit
 from askalike.core.network import base_url, listen
 from askalike.core.records import Answer, Question
 from askalike.core.values import is_loopback, safe_url
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields
 from askalike.service.processes.protocol import configure
@@ -85,16 +85,18 @@ class AcceptedAnswer(BaseModel):
 
 
 class SimilarQuestionOutput(BaseModel):
-    """A similar question. `probability`: that it asks the same; null if the archive is not calibrated.
+    """A similar question. `grade`: `same` if it probably asks the same, `related` if it has to do with the question.
 
-    `similarity` is then the similarity, from 0 to 1. `matched_words`: the words of the question that were found in it.
-    `fields`: the contribution of each of its fields to the score, text being title and body. `passage`: what matched.
-    `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
+    `probability`: that it asks the same; null if the archive is not calibrated. `similarity` is then the similarity,
+    from 0 to 1. `matched_words`: the words of the question that were found in it. `fields`: the contribution of each of
+    its fields to the score, text being title and body. `passage`: what matched. `states`: open, answered, closed,
+    locked or outdated. `solution`: the release or date of the solution.
     """
 
     id: str
     title: str
     url: str | None
+    grade: Grade | None
     probability: float | None
     similarity: float | None
     states: list[str]
@@ -114,16 +116,16 @@ class SimilarOutput(BaseModel):
 
 
 class ArchiveTools:
-    """The tools of one engine. They are read-only, and not called concurrently."""
+    """The tools of one retriever. They are read-only, and not called concurrently."""
 
-    def __init__(self, engine: LocalEngine) -> None:
-        self._engine = engine
+    def __init__(self, retriever: ArchiveRetriever) -> None:
+        self._retriever = retriever
         self._lock = Lock()
 
     def search(self, query: QuestionTitle) -> SearchOutput:
         """Search the questions that people asked before. Returns those most similar to the query, best first."""
         with self._lock:
-            hits = self._engine.search(query, SEARCH_RESULTS, explain=False)
+            hits = self._retriever.search(query, SEARCH_RESULTS, explain=False)
         found = [FoundQuestion(id=hit.id, title=hit.title, url=safe_url(hit.question.url) or "") for hit in hits]
         return SearchOutput(results=found)
 
@@ -132,7 +134,7 @@ class ArchiveTools:
     ) -> FetchedQuestion:
         """Fetch one question of the archive with all its answers, by its id."""
         with self._lock:
-            view = self._engine.archive.view()
+            view = self._retriever.archive.view()
             question, answers = view.get_questions([id]).get(id), view.get_answers_to([id])
         if question is None:
             raise InputError(f"no question {id!r}; expected an id that search returned")
@@ -148,13 +150,13 @@ class ArchiveTools:
     ) -> SimilarOutput:
         """Find questions that ask the same, with probability, matched words and accepted answer; none if unsure."""
         with self._lock:
-            hits = self._engine.search(
+            hits = self._retriever.search(
                 title, SIMILAR_QUESTIONS, body=body, filter=Filter(tuple(tags), None, before),
                 min_probability=min_probability,
             )  # fmt: skip
-            accepted = _accepted_answers(self._engine.archive.view(), [hit.question for hit in hits])
+            accepted = _accepted_answers(self._retriever.archive.view(), [hit.question for hit in hits])
         questions = [_to_similar(hit, accepted.get(hit.id)) for hit in hits]
-        return SimilarOutput(questions=questions, abstained=not hits, ranker=self._engine.ranker.name)
+        return SimilarOutput(questions=questions, abstained=not hits, ranker=self._retriever.ranker.name)
 
 
 def _to_document(question: Question, answers: list[Answer]) -> FetchedQuestion:
@@ -202,6 +204,7 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarQuest
         id=hit.id,
         title=hit.title,
         url=safe_url(hit.question.url),
+        grade=hit.grade,
         probability=hit.probability,
         similarity=hit.similarity,
         states=list(hit.states),
@@ -243,14 +246,14 @@ class ToolServer(MCPServer[Any]):
             raise
 
 
-def create_server(engine: LocalEngine) -> ToolServer:
-    """Return a server for an engine's archive."""
-    name = engine.archive.path.resolve().name
+def create_server(retriever: ArchiveRetriever) -> ToolServer:
+    """Return a server for a retriever's archive."""
+    name = retriever.archive.path.resolve().name
     server = ToolServer(
         "askalike", title=f"askalike: {name}", version=version("askalike"), instructions=INSTRUCTIONS,
         log_level="WARNING", subscriptions=False,
     )  # fmt: skip
-    tools = ArchiveTools(engine)
+    tools = ArchiveTools(retriever)
     for tool in (tools.search, tools.fetch, tools.similar_questions):
         server.add_tool(tool, annotations=READ_ONLY)
     return server

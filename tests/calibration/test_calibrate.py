@@ -27,7 +27,7 @@ from askalike.core.filters import Filter
 from askalike.core.records import EvaluationQuery, Judgement, Question
 from askalike.core.relevance import Split
 from askalike.labels.splits import load_split
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 
@@ -113,7 +113,7 @@ def test_deterministic(report, directory):
 def test_probabilities_ignore_k_and_never_rise(directory, ranker_fixture, request):
     request.getfixturevalue(ranker_fixture)
     name, settings = (DEFAULT_RANKER, {}) if ranker_fixture == "report" else ("hybrid", HYBRID_SETTINGS)
-    with LocalEngine.open(directory, name, settings) as local:
+    with ArchiveRetriever.open(directory, name, settings) as local:
         whole = [(m.question.id, m.probability) for m in local.search(QUERY, 40, min_probability=0)]
         assert len(whole) == 40
         assert all(0 <= p <= 1 for _, p in whole)
@@ -123,7 +123,7 @@ def test_probabilities_ignore_k_and_never_rise(directory, ranker_fixture, reques
 
 
 def test_no_hit_below_the_threshold(report, directory):
-    with LocalEngine.open(directory, DEFAULT_RANKER) as local:
+    with ArchiveRetriever.open(directory, DEFAULT_RANKER) as local:
         threshold = report.calibration.threshold.probability
         assert local.search("best pizza in Rome").hits == []
         assert all(m.probability >= threshold for m in local.search(QUERY, 40))
@@ -137,7 +137,7 @@ def test_no_hit_below_the_threshold(report, directory):
 @pytest.mark.parametrize("name", registry.names("similarity"))
 @pytest.mark.usefixtures("report")
 def test_query_without_a_known_word_has_no_hit(directory, name):
-    with LocalEngine.open(directory, name) as local:
+    with ArchiveRetriever.open(directory, name) as local:
         for text in ("", "???", "xyzzy plugh", "qwrtz 123456789"):
             assert local.search(text, 50).hits == [], text
             if local.calibration:
@@ -147,7 +147,7 @@ def test_query_without_a_known_word_has_no_hit(directory, name):
 @pytest.mark.usefixtures("report")
 def test_other_settings_or_another_ranker_are_not_calibrated(directory):
     for name, settings in (("bm25", {}), (DEFAULT_RANKER, {"lambda": 0.2})):
-        with LocalEngine.open(directory, name, settings) as local:
+        with ArchiveRetriever.open(directory, name, settings) as local:
             assert local.calibration is None
             assert local.search(QUERY)[0].probability is None
             with pytest.raises(SettingsError, match="not calibrated"):
@@ -156,7 +156,7 @@ def test_other_settings_or_another_ranker_are_not_calibrated(directory):
 
 def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path):
     moved = shutil.copytree(directory, tmp_path / "moved")
-    with LocalEngine.open(moved, DEFAULT_RANKER) as local:
+    with ArchiveRetriever.open(moved, DEFAULT_RANKER) as local:
         assert local.search(QUERY)[0].probability is not None
         few = [Question(f"new{n}", f"a question about thing {n}") for n in range(20)]
         local.archive.upsert(few)
@@ -169,7 +169,7 @@ def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path
     report.calibration.model_copy(update={"state": report.calibration.state.model_copy(update={"change": 9**9})}).save(
         moved
     )
-    with LocalEngine.open(moved, DEFAULT_RANKER) as local:
+    with ArchiveRetriever.open(moved, DEFAULT_RANKER) as local:
         assert local.calibration is None
         assert local.stale_reason == "it belongs to another archive"
 
@@ -188,11 +188,11 @@ def test_a_lower_prevalence_lowers_probabilities(report, directory, tmp_path):
     assert report.half_answerable.n > 1.9 * report.first_hits.n
     moved = shutil.copytree(directory, tmp_path / "moved")
     with Archive.open(moved) as archive:
-        with LocalEngine(archive, rankers.create(DEFAULT_RANKER)) as local:
+        with ArchiveRetriever(archive, rankers.create(DEFAULT_RANKER)) as local:
             full = [(m.question.id, m.probability) for m in local.search(QUERY)]
         archive = Archive.open(moved)
         report.calibration.model_copy(update={"prevalence": 0.2}).save(moved)
-        with LocalEngine(archive, rankers.create(DEFAULT_RANKER)) as local:
+        with ArchiveRetriever(archive, rankers.create(DEFAULT_RANKER)) as local:
             after = [(m.question.id, m.probability) for m in local.search(QUERY)]
     assert [id for id, _ in full] == [id for id, _ in after] != []
     assert all(b > a for (_, b), (_, a) in zip(full, after, strict=True))
@@ -208,7 +208,7 @@ def test_a_model_trained_anew_is_not_calibrated(report, directory):
 
     ranker = rankers.create(DEFAULT_RANKER)
     ranker.__class__ = Anew
-    with LocalEngine(Archive.open(directory), ranker) as local:
+    with ArchiveRetriever(Archive.open(directory), ranker) as local:
         assert local.calibration is None
         assert local.stale_reason == f"{DEFAULT_RANKER} has been trained again since"
         assert local.search(QUERY)[0].probability is None
@@ -241,7 +241,7 @@ def test_calibrate_separate_calibrations(tmp_path):
         assert load_calibration(archive, ranker) == load_calibration(archive, ranker, "title") == titles
         whole.save(archive.path)
         assert (load_calibration(archive, ranker), load_calibration(archive, ranker, "title")) == (whole, titles)
-        engine = LocalEngine(archive, ranker)
+        engine = ArchiveRetriever(archive, ranker)
         typed, posted = (engine.search(asked[0].title, 1, body=body, min_probability=0.0)[0] for body in ("", "Please"))
         assert engine.calibration == titles
         for hit, query, calibration in (

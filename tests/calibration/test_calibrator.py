@@ -9,7 +9,6 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibration import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.calibration.thresholds import Threshold
 from askalike.core.errors import SettingsError
 from askalike.core.records import Question
 from askalike.store.archive import Archive
@@ -39,27 +38,21 @@ def test_estimates_equal_the_calibrations(archive):
     assert calibrator.estimate(QUERY, np.empty(0), []).tolist() == []
 
 
-def test_the_threshold_applies_unless_another_probability_is_requested(archive):
+def test_minimum_probability_is_checked(archive):
     calibrator = Calibrator.open(archive, rankers.create(RANKER))
-    assert calibrator.calibration.threshold is None
-    assert calibrator.min_probability(None) == 0
-    assert [calibrator.min_probability(p) for p in (0, 0.3, 1)] == [0, 0.3, 1]
+    for probability in (0, 0.3, 1):
+        calibrator.check_minimum(probability)
     for wrong in (-0.1, 1.5, 90):
         with pytest.raises(SettingsError, match=f"must be between 0 and 1, got {wrong}"):
-            calibrator.min_probability(wrong)
-    threshold = Threshold(probability=0.4, criterion="precision", share=0.9)
-    with_threshold = calibrator.calibration.model_copy(update={"threshold": threshold})
-    assert Calibrator(archive, rankers.create(RANKER), with_threshold).min_probability(None) == 0.4
-    assert Calibrator(archive, rankers.create(RANKER), with_threshold).min_probability(0.1) == 0.1
+            calibrator.check_minimum(wrong)
 
 
 def test_without_a_calibration_there_are_no_probabilities(archive):
     calibrator = Calibrator.open(archive, rankers.create("bm25"))
     assert calibrator.calibration is None
     assert calibrator.stale_reason == f"only {RANKER} is calibrated"
-    assert calibrator.min_probability(None) == 0
     with pytest.raises(SettingsError, match=f"is not calibrated .only {RANKER} is calibrated., so there are"):
-        calibrator.min_probability(0.5)
+        calibrator.check_minimum(0.5)
     with pytest.raises(SettingsError, match="run: askalike calibrate"):
         calibrator.estimate(QUERY, np.empty(0), [])
 
@@ -72,9 +65,8 @@ def test_it_follows_the_archive(tmp_path, calibrated_riverside):
         moved.upsert(replace(question, id=f"new-{question.id}") for question in questions)
         assert calibrator.calibration is None
         assert "40 questions of 244 changed since" in calibrator.stale_reason
-        assert calibrator.min_probability(None) == 0
         with pytest.raises(SettingsError, match="40 questions of 244 changed since"):
-            calibrator.min_probability(0.5)
+            calibrator.check_minimum(0.5)
 
 
 def test_a_calibration_of_other_settings_is_told(archive):
@@ -82,7 +74,7 @@ def test_a_calibration_of_other_settings_is_told(archive):
     assert calibrator.calibration is None
     assert calibrator.stale_reason == "it was made with other settings"
     with pytest.raises(SettingsError, match=r"not calibrated \(it was made with other settings\)"):
-        calibrator.min_probability(0.5)
+        calibrator.check_minimum(0.5)
     other = Calibrator.open(archive, rankers.create("bm25"))
     assert other.advice.endswith(
         f"have no probabilities: only {RANKER} is calibrated; run: askalike calibrate {archive.path}"

@@ -137,5 +137,5 @@ def test_a_full_disk_is_one_line(kitchen: Path, command: str, unbuffered: str) -
 
 def test_memory_errors_are_one_line(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for error in (MemoryError(), OSError(12, "Cannot allocate memory")):
-        monkeypatch.setattr("askalike.search.engine.LocalEngine.search", Mock(side_effect=error))
+        monkeypatch.setattr("askalike.search.archive_retriever.ArchiveRetriever.search", Mock(side_effect=error))
         assert_refused(run("search", desk, "book"), "the memory does not suffice")

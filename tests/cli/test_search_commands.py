@@ -9,7 +9,7 @@ import pytest
 from askalike.cli.search import match_lines
 from askalike.core.records import Question
 from askalike.rankers import create
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from commands import askalike
 
@@ -34,7 +34,7 @@ def test_search_says_why_a_lower_score_comes_first(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "Reset it quickly"), Question("b", "Reset it again", marks=("answered",))])
         for share, is_told in ((0.99, True), (0.0, False)):
-            hits = LocalEngine(archive, create("bm25"), answered_first=share).search("quickly reset that")
+            hits = ArchiveRetriever(archive, create("bm25"), answered_first=share).search("quickly reset that")
             last = [*match_lines(hits, False, {}, False)][-1].plain
             assert (last == "of nearly as similar questions, answered ones come first") == is_told
 

@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.filters import Filter
 from askalike.core.records import Answer, Link, Question
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
 from calibration.riverside import import_riverside
 
@@ -60,7 +60,7 @@ def open_engine(address, library):
     opened = []
 
     def open_with(name, settings=None):
-        opened.append(LocalEngine.open(library, name, settings, address))
+        opened.append(ArchiveRetriever.open(library, name, settings, address))
         return opened[-1]
 
     yield open_with
@@ -89,13 +89,13 @@ def test_exact_title_ignores_case_and_punctuation(address, tmp_path):
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([Question("typed", "Is it due?", "due " * 400)])
         archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
-    with LocalEngine.open(tmp_path / "desk", "lm_jelinek_mercer", engine=address) as engine:
+    with ArchiveRetriever.open(tmp_path / "desk", "lm_jelinek_mercer", engine=address) as engine:
         assert engine.search("is it — DUE", 3, min_similarity=0)[0].id == "typed"
 
 
 def test_probabilities_and_silence(open_engine, library, calibrated):
     engine = open_engine(calibrated)
-    with LocalEngine.open(library, calibrated) as local:
+    with ArchiveRetriever.open(library, calibrated) as local:
         for text in TEXTS:
             result, expected = engine.search(text), local.search(text)
             assert [hit.probability for hit in result] == pytest.approx([hit.probability for hit in expected])
@@ -122,7 +122,7 @@ def test_originals_replace_duplicates_and_states_are_left_out(address, tmp_path)
             Question("c", "The secret word for the cellar", marks=("closed",)),
             Question("u", "Who has the secret word list?"),
         ])  # fmt: skip
-    with LocalEngine.open(tmp_path / "desk", "bm25", engine=address) as engine:
+    with ArchiveRetriever.open(tmp_path / "desk", "bm25", engine=address) as engine:
         hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
         assert (hits[0].id, hits[0].matched_duplicate.id, hits[0].states) == ("o", "d", ("answered",))
         assert {hit.id for hit in hits} == {"o", "c", "u"}

@@ -12,12 +12,12 @@ from needs import need
 need("onnxruntime", "onnx")
 
 from askalike.core.errors import SettingsError  # noqa: E402
-from askalike.encoders.onnx.architectures import (  # noqa: E402
+from askalike.encoders.transformer.architectures import (  # noqa: E402
     Affine,
     ModernBert,
     Transformer,
 )
-from askalike.encoders.onnx.byte_products import (  # noqa: E402
+from askalike.encoders.transformer.byte_products import (  # noqa: E402
     ByteRows,
     ByteWeights,
     make_rows,
@@ -25,16 +25,16 @@ from askalike.encoders.onnx.byte_products import (  # noqa: E402
     pack_weights,
     round_rows,
 )
-from askalike.encoders.onnx.compiled_layers import (  # noqa: E402
+from askalike.encoders.transformer.compiled_layers import (  # noqa: E402
     BuiltLayers,
     CompiledLayers,
     CompiledModernBert,
     fits,
     open_runner,
 )
-from askalike.encoders.onnx.graph import GraphLayers  # noqa: E402
-from askalike.encoders.onnx.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
-from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise  # noqa: E402
+from askalike.encoders.transformer.graph import GraphLayers  # noqa: E402
+from askalike.encoders.transformer.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
+from askalike.encoders.transformer.weights import BLOCK_SIZE, quantise  # noqa: E402
 from askalike.native import simd  # noqa: E402
 from askalike.native.compiled import CACHE_VARIABLE, Matrix, compiled  # noqa: E402
 from askalike.native.simd import has_feature  # noqa: E402
@@ -186,7 +186,7 @@ def test_other_sizes_and_weights_use_the_graph():
 
 @pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
 def test_8_bit_layers_need_no_onnx(missing, monkeypatch):
-    monkeypatch.delitem(sys.modules, "askalike.encoders.onnx.graph")
+    monkeypatch.delitem(sys.modules, "askalike.encoders.transformer.graph")
     monkeypatch.setitem(sys.modules, missing, None)
     transformer = make_transformer("bert", "gelu")
     assert BuiltLayers(transformer, 8).run(np.zeros((1, 3), np.int64)).shape == (1, 3, HIDDEN)

@@ -11,7 +11,7 @@ from needs import need
 need("onnxruntime", "onnx", "tokenizers")
 
 from askalike.encoders.e5_small import BLOCK, LAYER_TENSORS, TENSORS, PackedRows, read_e5_file  # noqa: E402
-from askalike.encoders.onnx.compiled_layers import BuiltLayers  # noqa: E402
+from askalike.encoders.transformer.compiled_layers import BuiltLayers  # noqa: E402
 
 HIDDEN, INNER, HEADS, POSITIONS = 32, 64, 2, 16
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁rice", "▁pot", "▁", "r", "i", "c", "e"]

@@ -11,8 +11,8 @@ need("onnxruntime", "onnx", "tokenizers")
 from onnx import TensorProto, helper, numpy_helper, save  # noqa: E402
 
 from askalike.encoders.minilm_l6 import MAPS, read_int8_bert  # noqa: E402
-from askalike.encoders.onnx.architectures import Transformer  # noqa: E402
-from askalike.encoders.onnx.compiled_layers import BuiltLayers  # noqa: E402
+from askalike.encoders.transformer.architectures import Transformer  # noqa: E402
+from askalike.encoders.transformer.compiled_layers import BuiltLayers  # noqa: E402
 
 HIDDEN, INNER, LAYERS, WORDS, POSITIONS = 32, 64, 2, 9, 16
 CONFIG = {"model_type": "bert", "num_attention_heads": 2, "num_hidden_layers": LAYERS, "hidden_act": "gelu"}

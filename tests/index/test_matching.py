@@ -7,7 +7,7 @@ import pytest
 from brute import SIX, fresh
 
 from askalike.index.lexical.prepared import QueryTerms
-from askalike.index.rows import find_distinct
+from askalike.index.rows import Excluded, find_distinct
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -20,7 +20,9 @@ def searcher():
     })  # fmt: skip
 
 
-@pytest.mark.parametrize("query", [QueryTerms(WORDS[:4]), QueryTerms(WORDS[5:7], "w1"), QueryTerms(["w2"], None, 7, 0)])
+@pytest.mark.parametrize(
+    "query", [QueryTerms(WORDS[:4]), QueryTerms(WORDS[5:7], "w1"), QueryTerms(["w2"], None, Excluded(7, 0))]
+)
 @pytest.mark.parametrize("similarity", SIX)
 def test_in_any_order_and_alone(searcher, query, similarity):
     prepared = searcher.prepare([query, query], similarity)

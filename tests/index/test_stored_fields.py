@@ -21,6 +21,7 @@ from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import mark_terms
 from askalike.index.lexical.vocabulary import NearSearch
+from askalike.index.rows import Excluded
 
 LAYOUT = LexicalLayout("x", field_count=2)
 WORDS = [f"w{n:02}" for n in range(30)]
@@ -39,7 +40,7 @@ QUERIES = [
     QueryTerms(text(7)),
     QueryTerms(text(11, WORDS[3:20])),
     QueryTerms([*text(4), "w05"], "w1"),
-    QueryTerms(text(9, ["w15"]), "w", 9, -1, ("w03",), field_factors=(0.1, 1.0)),
+    QueryTerms(text(9, ["w15"]), "w", Excluded(9), ("w03",), field_factors=(0.1, 1.0)),
     QueryTerms(mark_terms(WORDS[:4], 1), "w2"),
     QueryTerms(["unknown", *mark_terms(["w02"], 1)]),
 ]

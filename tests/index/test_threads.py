@@ -9,6 +9,7 @@ from brute import SIX, fresh, search
 
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.rows import Excluded
 
 WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
 
@@ -23,7 +24,7 @@ def titles() -> list[list[str]]:
 def test_shares_change_nothing(monkeypatch, threads, n):
     monkeypatch.setattr("askalike.index.lexical.searcher.MAX_THREADS", threads)
     searcher = fresh({docid: [(0, terms)] for docid, terms in enumerate(titles())})
-    queries = [QueryTerms(terms, None, docid) for docid, terms in enumerate(titles()[:n])]
+    queries = [QueryTerms(terms, None, Excluded(docid)) for docid, terms in enumerate(titles()[:n])]
     together = search(searcher, queries, SIX[0], 10)
     for i in range(0, n, max(1, n // 20)):
         alone = search(searcher, [queries[i]], SIX[0], 10)[0]

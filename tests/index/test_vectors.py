@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from brute import exclusions, is_excluded
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -29,7 +30,7 @@ phrasings = st.lists(rows, min_size=1, max_size=3)
 steps = st.lists(
     st.tuples(st.dictionaries(NUMBERS, phrasings, max_size=5), st.sets(NUMBERS, max_size=3)), min_size=1, max_size=6
 )
-queries = st.lists(st.tuples(rows, st.sampled_from([-1, 0, 3]), st.sampled_from([-1, 0, 1])), max_size=6)
+queries = st.lists(st.tuples(rows, exclusions), max_size=6)
 METRICS = [("cosine",), ("dot",), ("euclidean",), ("cosine", "dot"), ("dot", "euclidean", "cosine")]
 layouts = st.tuples(st.sampled_from(METRICS), st.sampled_from(["f16", "int8", "f32"]), st.booleans())
 allowed_numbers = st.none() | st.sets(NUMBERS).map(lambda s: np.array(sorted(s), np.int64))
@@ -57,13 +58,13 @@ def title_key(row):
     return sum(map(bool, row)) % 3
 
 
-def titled(documents, key, excluded_docid, excluded_phrasing):
+def titled(documents, key, excluded):
     """The documents with a title, by the definition. A row of zeros has none."""
     return [
         number
         for number, own in sorted(documents.items())
         if any(
-            key and title_key(row) == key and (number != excluded_docid or excluded_phrasing not in (-1, phrasing))
+            key and title_key(row) == key and not is_excluded(excluded, number, phrasing)
             for phrasing, row in enumerate(own)
         )
     ]
@@ -91,7 +92,7 @@ def fresh(documents, kind, storage, path):
 
 
 def make_queries(queries, kind):
-    return VectorQueries(vectors([q for q, _, _ in queries], *kind), [(n, p) for _, n, p in queries])
+    return VectorQueries(vectors([q for q, _ in queries], *kind), [excluded for _, excluded in queries])
 
 
 def score(document, query, kind, storage):
@@ -113,7 +114,7 @@ def truth(documents, query, skip, kind, storage, allowed):
     if not any(query) and "euclidean" not in kind[0]:
         return best
     for number, phrasings in documents.items():
-        usable = [r for p, r in enumerate(phrasings) if number != skip[0] or skip[1] not in (-1, p)]
+        usable = [r for p, r in enumerate(phrasings) if not is_excluded(skip, number, p)]
         usable = [r for r in usable if any(r) or "euclidean" in kind[0]]
         if usable and (allowed is None or number in allowed):
             best[number] = max(score(r, query, kind, storage) for r in usable)
@@ -122,7 +123,7 @@ def truth(documents, query, skip, kind, storage, allowed):
 
 ALL_ROWS_IN_ANOTHER_ORDER = (
     [({5: [(-1.0,) * DIM], 1: [(-1.0,) * DIM, (-1.0,) * 4 + (-0.5,)]}, set())], (("cosine",), "f16", True),
-    [((-1.0,) * DIM, -1, -1)], None, 1,
+    [((-1.0,) * DIM, None)], None, 1,
 )  # fmt: skip
 
 
@@ -139,16 +140,16 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
         mine, theirs = (i.searcher.search(make_queries(queries, kind), k, docs) for i in (index, other))
         pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
         again, anew = (i.searcher.score(make_queries(queries, kind), pool) for i in (index, other))
-        keys, exclusions = [title_key(query) for query, *_ in queries], [skip for _, *skip in queries]
-        titles = index.searcher.find_titles(keys, exclusions)()
+        keys, skipped = [title_key(query) for query, _ in queries], [skip for _, skip in queries]
+        titles = index.searcher.find_titles(keys, skipped)
         assert [titles.get(row, []) for row in range(len(keys))] == [
-            titled(documents, *one) for one in zip(keys, *zip(*exclusions, strict=True), strict=True)
+            titled(documents, *one) for one in zip(keys, skipped, strict=True)
         ]
         assert [(f.docids.tolist(), f.scores.tolist()) for f in mine] == [
             (f.docids.tolist(), f.scores.tolist()) for f in theirs
         ]
         np.testing.assert_array_equal(again, anew)
-        for found, scores, (query, *skip) in zip(mine, again, queries, strict=True):
+        for found, scores, (query, skip) in zip(mine, again, queries, strict=True):
             expected = truth(documents, query, skip, kind, storage, allowed)
             assert len(found.docids) == min(k, len(expected))
             np.testing.assert_allclose(found.scores, [expected[n] for n in found.docids], rtol=1e-5, atol=1e-5)
@@ -170,7 +171,7 @@ def test_best_rows_of_a_sparse_part_are_found(tmp_path, metric):
     stored, wanted = prepare_rows(VectorPart(rows, metric)).toarray(), prepare_rows(part).toarray()
     distances = np.linalg.norm(stored[None] - wanted[:, None], axis=2)
     expected = -distances if metric == "euclidean" else wanted @ stored.T
-    found = index.searcher.search(VectorQueries(Vectors((part,)), [(-1, -1)] * 20), 10)
+    found = index.searcher.search(VectorQueries(Vectors((part,)), [None] * 20), 10)
     best = np.sort(expected)[:, ::-1][:, :10]
     np.testing.assert_allclose([top.scores for top in found], best, rtol=1e-5, atol=1e-3)
 
@@ -186,11 +187,11 @@ def test_waiting_vectors_are_found_as_if_committed(tmp_path, waiting, kind):
     with index.writer() as writer:
         add(writer, {int(n): [row] for n, row in zip(numbers, waiting, strict=True)}, kind)
         writer.commit(2)
-    wanted, candidates = make_queries([((1.0, 0.5, 0.0, 0.0, 0.0), -1, -1)], kind), [np.array([1, *numbers])]
+    wanted, candidates = make_queries([((1.0, 0.5, 0.0, 0.0, 0.0), None)], kind), [np.array([1, *numbers])]
     [found], [expected] = (searcher.search(wanted, 9) for searcher in (early, index.searcher))
     assert (found.docids.tolist(), found.scores.tolist()) == (expected.docids.tolist(), expected.scores.tolist())
     np.testing.assert_array_equal(early.score(wanted, candidates)[0], index.searcher.score(wanted, candidates)[0])
-    titles, later = (searcher.find_titles([2], [(-1, -1)])() for searcher in (early, index.searcher))
+    titles, later = (searcher.find_titles([2], [None]) for searcher in (early, index.searcher))
     assert titles == later
 
 
@@ -202,13 +203,11 @@ def test_batches_are_single_queries_and_k_a_prefix(tmp_path, storage):
     with index.writer() as writer:
         writer.add(np.arange(3_000), np.zeros(3_000), Vectors((VectorPart(values),)))
         writer.commit(1)
-    batch = VectorQueries(
-        Vectors((VectorPart(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20
-    )
+    batch = VectorQueries(Vectors((VectorPart(generator.standard_normal((20, 64)).astype(np.float32)),)), [None] * 20)
     together = index.searcher.search(batch, 50)
     assert len(together) == 20
     for i, whole in enumerate(together):
-        one = VectorQueries(Vectors((VectorPart(batch.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
+        one = VectorQueries(Vectors((VectorPart(batch.vectors.parts[0].values[i : i + 1]),)), [None])
         for k in (1, 10, 50):
             found = index.searcher.search(one, k)[0]
             assert found.docids.tolist() == whole.docids[:k].tolist()
@@ -223,7 +222,7 @@ def test_other_vectors_than_the_indexs_are_refused(tmp_path):
             writer.add(np.arange(2), np.zeros(2), Vectors((VectorPart(np.ones((2, 3), np.float32)),)))
         writer.commit(1)
     with pytest.raises(SearchIndexError, match="rebuild it"):
-        index.searcher.search(VectorQueries(Vectors((VectorPart(np.ones((1, 3), np.float32)),)), [(-1, -1)]), 1)
+        index.searcher.search(VectorQueries(Vectors((VectorPart(np.ones((1, 3), np.float32)),)), [None]), 1)
     with pytest.raises(SearchIndexError, match="storage differs"):
         VectorIndex.open(tmp_path, VectorLayout("x", "int8"))
     other = VectorIndex.open(tmp_path / "other", VectorLayout("x"))
@@ -239,7 +238,7 @@ def test_a_large_build_is_cut_into_segments(tmp_path):
             values = np.random.default_rng(start).standard_normal((10, 8)).astype(np.float32)
             writer.add(np.arange(start, start + 10), np.zeros(10), Vectors((VectorPart(values),)))
         writer.commit(1)
-    batch = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [(-1, -1)])
+    batch = VectorQueries(Vectors((VectorPart(np.ones((1, 8), np.float32)),)), [None])
     assert len(index.searcher.search(batch, 1_000)[0].docids) == 300
     assert len(index.segments) < 10
 

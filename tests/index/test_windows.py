@@ -13,6 +13,7 @@ from askalike.index.lexical.maxscore import WINDOW
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment
+from askalike.index.rows import Excluded
 from askalike.similarities import Similarity
 from random_examples import LONG
 
@@ -43,8 +44,9 @@ class Table:
             tf, v = self.counts[:, WORDS.index(word)], WORDS.index(word)
             rows = np.flatnonzero(tf)
             scores[rows] += similarity.score(tf[rows], lengths[rows], df[v], ttf[v], collection)
-        skipped = self.numbers == query.excluded_docid
-        scores[skipped & ((query.excluded_phrasing < 0) | (self.phrasings == query.excluded_phrasing))] = 0
+        if query.excluded:
+            docid, phrasing = query.excluded
+            scores[(self.numbers == docid) & (self.phrasings == phrasing if phrasing is not None else True)] = 0
         if allowed is not None:
             scores[~np.isin(self.numbers, allowed)] = 0
         best = np.zeros(self.numbers.max() + 1)
@@ -84,7 +86,7 @@ def make_queries(count: int) -> list[QueryTerms]:
     return [
         QueryTerms(
             [WORDS[v] for v in random.choice(len(WORDS) if i % 2 else 6, n, replace=False)],
-            None, int(random.integers(-1, DOCUMENTS // 4)), int(random.integers(-1, 2)),
+            None, Excluded(int(random.integers(DOCUMENTS // 4)), (None, 0, 1)[random.integers(3)]),
         )
         for i, n in enumerate(sizes)
     ]  # fmt: skip

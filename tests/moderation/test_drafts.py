@@ -7,7 +7,7 @@ import pytest
 from askalike import Answer, Archive, ArchiveError, Link, Question
 from askalike.moderation.drafts import find_drafts, find_groups
 from askalike.rankers import create
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import AlreadyDecidedError
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
 from askalike.store.drafts import Draft, accept_draft, add_drafts, list_drafts, reject_draft
@@ -130,7 +130,7 @@ def test_accepted_draft_keeps_what_its_licence_asks(archive, answer, is_kept) ->
 def test_search_shows_an_accepted_draft_without_its_sources(archive) -> None:
     find_drafts(archive)
     question = accept_draft(archive, 1)
-    engine = LocalEngine(archive, create("lm_jelinek_mercer"))
+    engine = ArchiveRetriever(archive, create("lm_jelinek_mercer"))
     hits = [hit.question for hit in engine.search("Renew library card", 10)]
     assert (hits[0].id, [hit.title for hit in hits].count("Renew library card")) == (question.id, 1)
     assert {"1", "2", "3"}.isdisjoint(hit.id for hit in hits)

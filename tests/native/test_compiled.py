@@ -21,7 +21,7 @@ from askalike.native.compiled import (
     OFF_SWITCH,
     CompiledFunction,
     Matrix,
-    Repeated,
+    RunLengthArray,
     compiled,
     elementwise,
     find_modules,
@@ -150,7 +150,7 @@ def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
 
 def test_formula_reads_repeated_values_as_an_array() -> None:
     part, whole, ends = np.arange(1.0, 6.0), np.array([2.0, 2.0, 4.0, 4.0, 4.0]), np.array([2, 2, 5])
-    repeated = Repeated(np.array([3.0, 9.0, 7.0]), ends)
+    repeated = RunLengthArray(np.array([3.0, 9.0, 7.0]), ends)
     expanded = np.array([3.0, 3.0, 7.0, 7.0, 7.0])
     expected = [p / w + e - 1.0 for p, w, e in zip(part, whole, expanded, strict=True)]
     assert shift(part, whole, repeated, 1.0).tolist() == shift(part, whole, expanded, 1.0).tolist() == expected
@@ -422,3 +422,16 @@ def test_without_a_home_code_is_beside_the_source(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("askalike.native.compiled.user_cache", fail)
     [folder] = CompiledFunction(weigh.function)._folders
     assert folder.path == Path(__file__).parent / "__pycache__"
+
+
+def test_another_numba_is_told_once_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(machine_code, "REPLACED", ("no_such_method",))
+    machine_code._tell_of_slow_compiling.cache_clear()
+    for function in weigh, count_bits:
+        assert CompiledFunction(function.function).store()
+    assert [record.message.partition(":")[2] for record in caplog.records] == [
+        " compiling takes longer; see docs/native.md"
+    ]

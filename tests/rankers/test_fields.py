@@ -10,7 +10,7 @@ from askalike.core.filters import Filter
 from askalike.core.records import Question
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
-from askalike.rankers._searcher import is_title
+from askalike.rankers._queries_and_results import is_title
 from askalike.text.words import fold_title, title_key
 
 LETTERS = "abcdefgh"

@@ -11,7 +11,8 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.records import Answer, Question
 from askalike.index.lexical.prepared import TermColumns
-from askalike.rankers._searcher import ResolvedQuery
+from askalike.index.rows import Excluded
+from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.rankers.lexical import LexicalSettings, TermExtractor
 from askalike.store import Archive
 
@@ -238,7 +239,12 @@ def test_terms_of_many_queries_are_those_of_each(fields):
     titles = ["the cat and the hat", "", "x = [y] * z;", "Häuser bauen"]
     texts = [(title, body) for title in titles for body in ("", "the <b>cat</b> sat", "...")]
     queries = [
-        ResolvedQuery(Question("q", title, body, "html"), n, n % 3 - 1, text=title, language=("en", "de", None)[n % 3])
+        ResolvedQuery(
+            Question("q", title, body, "html"),
+            Excluded(n, n % 3) if n else None,
+            text=title,
+            language=("en", "de", None)[n % 3],
+        )
         for n, (title, body) in enumerate(texts)
     ]
     for kind in ("questions", "answers"):
@@ -247,7 +253,7 @@ def test_terms_of_many_queries_are_those_of_each(fields):
         one_by_one = [extractor.query_terms(one, kind) for one in queries]
         for found, one in zip(columns, one_by_one, strict=True):
             assert Counter(found.terms) == Counter(one.terms)
-            assert (found.excluded_docid, found.excluded_phrasing) == (one.excluded_docid, one.excluded_phrasing)
+            assert found.excluded == one.excluded
             assert list(found.field_factors or [1.0] * len(one.field_factors)) == list(
                 one.field_factors or [1.0] * len(found.field_factors)
             )

@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Link
 from askalike.readers import import_archive
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 
 SITE = "https://github.com/riverside/library"
@@ -230,7 +230,7 @@ def test_circle_of_duplicates_is_its_first_issue(imported: Importing, tmp_path: 
         for number, original in links.items()
     ]
     done = imported("github", write(tmp_path, json.dumps(issues)))
-    engine = LocalEngine(done.archive, rankers.create("bm25"))
+    engine = ArchiveRetriever(done.archive, rankers.create("bm25"))
     assert [hit.id for hit in engine.search("It does not start", min_similarity=0)] == ["1"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.records import Question
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store.archive import Archive
 from askalike.text.words import fold_title
 from hash_collisions import COLLIDING
@@ -29,12 +29,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
         yield archive
 
 
-def open_engine(archive: Archive, ranker: str, **settings: str) -> LocalEngine:
+def open_engine(archive: Archive, ranker: str, **settings: str) -> ArchiveRetriever:
     """Return an engine that has read no text, as in a new process."""
     if ranker != "bm25":
         pytest.importorskip("wordllama", reason="needs the extra vectors")
     rankers.open_current(rankers.create(ranker, settings), archive.view())
-    return LocalEngine(archive, rankers.create(ranker, settings))
+    return ArchiveRetriever(archive, rankers.create(ranker, settings))
 
 
 @pytest.mark.parametrize("ranker", ["bm25", "static", "hybrid"])
@@ -67,7 +67,7 @@ def test_token_with_a_words_hash_changes_no_vector() -> None:
 @pytest.fixture
 def equal_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all titles that begin with the same letter the same key."""
-    for module in ("_indexed", "_searcher"):
+    for module in ("_fields", "_searcher"):
         monkeypatch.setattr(f"askalike.rankers.{module}.title_key", lambda title: ord(fold_title(title)[:1] or "\0"))
 
 

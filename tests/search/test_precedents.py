@@ -4,7 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.records import Link, Question
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 
 TITLES = {
     "a": "my bike was stolen", "b": "somebody took my bike", "c": "boil an egg", "d": "egg boiling time",
@@ -15,7 +15,7 @@ TITLES = {
 def test_the_pair_most_like_this_one_comes_first(archive):
     archive.upsert([Question(id, title) for id, title in TITLES.items()])
     archive.upsert([Link("b", "a"), Link("d", "c")])
-    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    local = ArchiveRetriever(archive, rankers.create("lm_jelinek_mercer"))
     [hit] = local.search("they took my bike", 1)
     found = local.find_precedents("they took my bike", hit.question, 5)
     assert [(p.duplicate.id, p.original.id) for p in found] == [("b", "a")]
@@ -28,7 +28,7 @@ def test_unrelated_pair_is_not_cited(archive):
     titles = {"o": "How to do Big O notation", "d": "Analysis of algorithms", "j": "Where is the library in town?"}
     archive.upsert([Question(id, title) for id, title in titles.items()])
     archive.upsert([Link("d", "o")])
-    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    local = ArchiveRetriever(archive, rankers.create("lm_jelinek_mercer"))
     [hit] = local.search("How to learn to program", 1)
     assert hit.id == "o"
     assert local.find_precedents("How to learn to program", hit.question) == []
@@ -40,13 +40,13 @@ def test_function_words_are_those_of_the_language(archive, language, cited):
     archive.upsert([Question(id, title) for id, title in titles.items()])
     archive.upsert([Link("d", "o")])
     archive.set_meta(language=language)
-    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    local = ArchiveRetriever(archive, rankers.create("lm_jelinek_mercer"))
     found = local.find_precedents("Wie lernt man das Lesen", archive.view().get_questions(["o"])["o"])
     assert [(p.duplicate.id, p.original.id) for p in found] == cited
 
 
 def test_nothing_similar_has_no_precedent(archive):
     archive.upsert([Question(id, title) for id, title in TITLES.items()])
-    local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+    local = ArchiveRetriever(archive, rankers.create("lm_jelinek_mercer"))
     [hit] = local.search("bike insurance", 1)
     assert local.find_precedents("bike insurance", hit.question) == []

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from askalike.core.records import Question
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from random_examples import LONG
 
@@ -27,5 +27,8 @@ def test_each_thread_finds_what_it_has_put(tmp_path, ranker, settings):
             found.append([hit.question.id for hit in engine.search(id, 1, min_similarity=0)] == [id])
         return found
 
-    with LocalEngine.open(tmp_path / "archive", ranker, settings) as engine, ThreadPoolExecutor(N_THREADS) as threads:
+    with (
+        ArchiveRetriever.open(tmp_path / "archive", ranker, settings) as engine,
+        ThreadPoolExecutor(N_THREADS) as threads,
+    ):
         assert list(threads.map(put_and_search, range(N_THREADS))) == [[True] * N_ROUNDS] * N_THREADS

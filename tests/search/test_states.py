@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from askalike import Answer, Archive, Filter, Link, LocalEngine, Question, SettingsError, load, rankers
+from askalike import Answer, Archive, ArchiveRetriever, Filter, Link, Question, SettingsError, load, rankers
 from askalike.rankers import create, open_current
 from askalike.store.records import find_originals
 
@@ -89,7 +89,7 @@ def test_what_is_left_out(desk) -> None:
 
 
 def test_an_engine_has_a_filter_of_its_own(desk) -> None:
-    strict = LocalEngine(desk.archive, create("bm25"), filter=Filter(without=("closed",)))
+    strict = ArchiveRetriever(desk.archive, create("bm25"), filter=Filter(without=("closed",)))
     assert set(found(strict, "secret word", "locked")) == {"o", "u", "s", "t"}
     assert (Filter(("a",), "2020", None) & Filter(("b",), "2021", "2024", ("locked",))) == Filter(
         ("a", "b"), "2021", "2024", ("locked",)
@@ -184,7 +184,7 @@ def shut(tmp_path):
 
 
 def test_answered_question_precedes_similar_closed_ones(shut) -> None:
-    engine, by_score = LocalEngine(shut, create("bm25")), LocalEngine(shut, create("bm25"), answered_first=0)
+    engine, by_score = ArchiveRetriever(shut, create("bm25")), ArchiveRetriever(shut, create("bm25"), answered_first=0)
     assert found(engine, "reset password") == ["good", "shut", "open", "old"]
     assert found(by_score, "reset password") == ["shut", "open", "good", "old"]
     scores = [
@@ -195,15 +195,15 @@ def test_answered_question_precedes_similar_closed_ones(shut) -> None:
 
 
 def test_what_is_clearly_more_similar_stays_first(shut) -> None:
-    assert found(LocalEngine(shut, create("bm25")), "quickly reset it")[0] == "shut"
-    assert found(LocalEngine(shut, create("bm25"), answered_first=0.99), "quickly reset it")[0] == "good"
+    assert found(ArchiveRetriever(shut, create("bm25")), "quickly reset it")[0] == "shut"
+    assert found(ArchiveRetriever(shut, create("bm25"), answered_first=0.99), "quickly reset it")[0] == "good"
 
 
 def test_a_question_whose_title_is_typed_stays_first(shut) -> None:
-    engine = LocalEngine(shut, create("bm25"), answered_first=0.99)
+    engine = ArchiveRetriever(shut, create("bm25"), answered_first=0.99)
     assert found(engine, "reset password, QUICKLY!")[:2] == ["shut", "good"]
 
 
 def test_answered_original_replaces_its_closed_duplicate(shut) -> None:
     shut.upsert([Link("shut", "good")])
-    assert found(LocalEngine(shut, create("bm25")), "reset password") == ["good", "open", "old"]
+    assert found(ArchiveRetriever(shut, create("bm25")), "reset password") == ["good", "open", "old"]

@@ -15,7 +15,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 38, 186), ("hybrid", False, 35, 144), ("bm25", True, 27, 120), ("bm25", False, 25, 94)],
+    [("hybrid", True, 41, 192), ("hybrid", False, 38, 149), ("bm25", True, 30, 125), ("bm25", False, 28, 98)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":

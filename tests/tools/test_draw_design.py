@@ -25,7 +25,13 @@ def test_a_picture_that_differs_fails_the_check(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["search.locale:LocalEngine", "search.engine:Engine", "search.engine:LocalEngine.seek", "rankers:opened"]
+    "place",
+    [
+        "search.locale:ArchiveRetriever",
+        "search.archive_retriever:Engine",
+        "search.archive_retriever:ArchiveRetriever.seek",
+        "rankers:opened",
+    ],
 )
 def test_a_name_that_the_code_lacks_is_noticed(place):
     with pytest.raises(tool.DriftError, match="names"):
@@ -34,7 +40,9 @@ def test_a_name_that_the_code_lacks_is_noticed(place):
 
 def test_a_call_that_is_gone_is_noticed():
     with pytest.raises(tool.DriftError, match="uses estimate"):
-        tool.Code().require_use("search.engine:LocalEngine.close", "calibration.calibration:Calibrator.estimate")
+        tool.Code().require_use(
+            "search.archive_retriever:ArchiveRetriever.close", "calibration.calibration:Calibrator.estimate"
+        )
 
 
 def test_an_import_changes_the_picture_of_the_layers():

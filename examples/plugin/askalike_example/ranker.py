@@ -35,14 +35,14 @@ class JaccardRanker(askalike.Ranker):
         """All settings, the defaults included."""
         return self.settings.model_dump()
 
-    def index_paths(self, view: askalike.View) -> Sequence[Path]:
+    def index_paths(self, view: askalike.Snapshot) -> Sequence[Path]:
         """There is no index."""
         return ()
 
-    def build(self, view: askalike.View, progress: askalike.Progress | None = None) -> None:
+    def build(self, view: askalike.Snapshot, progress: askalike.Progress | None = None) -> None:
         """There is nothing to build."""
 
-    def open(self, view: askalike.View) -> "JaccardSearcher":
+    def open(self, view: askalike.Snapshot) -> "JaccardSearcher":
         """Return a searcher of the view as it is now."""
         return JaccardSearcher(self, view)
 
@@ -50,7 +50,7 @@ class JaccardRanker(askalike.Ranker):
 class JaccardSearcher(askalike.Searcher):
     """Compares each query with every title."""
 
-    def __init__(self, ranker: JaccardRanker, view: askalike.View) -> None:
+    def __init__(self, ranker: JaccardRanker, view: askalike.Snapshot) -> None:
         super().__init__(ranker.name, view)
         self._word = re.compile(rf"\w{{{ranker.settings.min_letters},}}")
         self._titles = {docid: self._words(question.title) for docid, question in view.questions()}
@@ -61,7 +61,8 @@ class JaccardSearcher(askalike.Searcher):
     ) -> askalike.Retrieved:
         """Return the k documents with the highest positive scores for each query, ties by docid."""
         docids = self._docids if allowed is None else np.intersect1d(self._docids, allowed.docids)
-        scored = self.score(queries, [docids[docids != one.excluded_docid] for one in queries])
+        pools = [docids[docids != one.excluded.docid] if one.excluded else docids for one in queries]
+        scored = self.score(queries, pools)
         return scored.select([np.flatnonzero(scores > 0) for scores in scored.scores]).best(k)
 
     def score(

@@ -50,15 +50,15 @@ class Rm3Ranker(askalike.Ranker):
         """All settings, the defaults included."""
         return {**self.inner.values, **self.settings.model_dump()}
 
-    def index_paths(self, view: askalike.View) -> Sequence[Path]:
+    def index_paths(self, view: askalike.Snapshot) -> Sequence[Path]:
         """The inner ranker's."""
         return self.inner.index_paths(view)
 
-    def build(self, view: askalike.View, progress: askalike.Progress | None = None) -> None:
+    def build(self, view: askalike.Snapshot, progress: askalike.Progress | None = None) -> None:
         """Build the inner ranker's index."""
         self.inner.build(view, progress)
 
-    def open(self, view: askalike.View) -> "Rm3Searcher":
+    def open(self, view: askalike.Snapshot) -> "Rm3Searcher":
         """Return a searcher of the view as it is now."""
         return Rm3Searcher(self, view, self.inner.open(view))
 
@@ -66,7 +66,7 @@ class Rm3Ranker(askalike.Ranker):
 class Rm3Searcher(askalike.Searcher):
     """See Rm3Ranker."""
 
-    def __init__(self, ranker: Rm3Ranker, view: askalike.View, inner: askalike.Searcher) -> None:
+    def __init__(self, ranker: Rm3Ranker, view: askalike.Snapshot, inner: askalike.Searcher) -> None:
         super().__init__(ranker.name, view)
         self.correctors, self.detects_language = inner.correctors, inner.detects_language
         self._inner, self._settings = inner, ranker.settings

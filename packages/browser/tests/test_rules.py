@@ -12,7 +12,6 @@ import pytest
 
 import askalike_browser
 from askalike import Archive, Question, export_archive
-from askalike.calibration import abstention
 from askalike.index import rows
 from askalike.index.lexical import vocabulary
 from askalike.rankers import _spelling
@@ -44,12 +43,7 @@ CONSTANTS = {
         "phoneticFrom": typos.MIN_PHONETIC_LENGTH,
         "unlikelyCost": typos.UNLIKELY_COST,
     },
-    "hits": {
-        "maxCompletions": vocabulary.MAX_COMPLETIONS,
-        "maxTitles": rows.MAX_TITLES,
-        "nearest": abstention.NEAREST,
-        "backgroundWeight": abstention.BACKGROUND_WEIGHT,
-    },
+    "hits": {"maxCompletions": vocabulary.MAX_COMPLETIONS, "maxTitles": rows.MAX_TITLES},
     "subwords": {"wordStart": subwords.WORD_START, "maxWordPart": subwords.MAX_WORD_PART},
 }
 """Table → name in JavaScript → Python's constant."""

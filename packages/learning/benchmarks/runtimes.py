@@ -126,7 +126,7 @@ def open_torch(folder: Path, bits: str) -> Encode:
 
 
 def open_askalike(folder: Path, bits: str) -> Encode:
-    from askalike.encoders.onnx.model import OnnxModel
+    from askalike.encoders.transformer.model import OnnxModel
 
     return partial(OnnxModel(folder, 32 if bits == "32" else 8, THREADS).encode, batch=BATCH)
 

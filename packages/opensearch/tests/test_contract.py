@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike import LocalEngine, SettingsError
+from askalike import ArchiveRetriever, SettingsError
 from contracts.engine_contract import *  # noqa: F403 (tests and their fixtures)
 from contracts.engine_contract import REQUESTS
 
@@ -25,9 +25,9 @@ def address(cluster_url):
 def test_results_are_those_of_the_local_engine(cluster_url, library, name, settings):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    with LocalEngine.open(library, name, settings) as local:
+    with ArchiveRetriever.open(library, name, settings) as local:
         by_local = local.search_batch(REQUESTS)  # it saves the threshold of silence, for which a cluster takes minutes
-    with LocalEngine.open(library, name, settings, f"opensearch+{cluster_url}") as engine:
+    with ArchiveRetriever.open(library, name, settings, f"opensearch+{cluster_url}") as engine:
         for request, result, expected in zip(REQUESTS, engine.search_batch(REQUESTS), by_local, strict=True):
             assert [hit.id for hit in result] == [hit.id for hit in expected], request
             for hit, other in zip(result, expected, strict=True):
@@ -44,6 +44,6 @@ def test_results_are_those_of_the_local_engine(cluster_url, library, name, setti
     [({"lengths": "exact"}, "lengths=byte")],
 )
 def test_a_ranker_without_a_counterpart_says_so(cluster_url, library, settings, problem):
-    engine = LocalEngine.open(library, "bm25", settings, f"opensearch+{cluster_url}")
+    engine = ArchiveRetriever.open(library, "bm25", settings, f"opensearch+{cluster_url}")
     with engine, pytest.raises(SettingsError, match=problem):
         engine.search("anything")

@@ -11,7 +11,7 @@ import waiting
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.records import Question
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from askalike_opensearch.maintenance import connect_to, init_cluster
 
@@ -78,7 +78,7 @@ def test_a_killed_node_fails_nothing_and_comes_back(cluster, make_archive, which
 def test_all_nodes_gone_and_back(cluster, make_archive, monkeypatch):
     archive = make_archive(f"opensearch+{cluster.url}")
     monkeypatch.setattr("askalike_opensearch.connection.RETRY_S", 1.0)
-    with LocalEngine.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
+    with ArchiveRetriever.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
         expected = [hit.id for hit in engine.search("bake bread")]
         for node in cluster.nodes:
             node.kill()
@@ -122,7 +122,7 @@ def test_full_disk_refuses_writes_that_follow_later(small_disk, make_archive, mo
             archive = make_archive(f"opensearch+{cluster.url}")
             monkeypatch.setattr("askalike_opensearch.connection.RETRY_S", 1.0)
             ballast = small_disk / "ballast"
-            with LocalEngine.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
+            with ArchiveRetriever.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
                 bread = [hit.id for hit in engine.search("bake bread")]
                 ballast.write_bytes(bytes(60 << 20))
                 wait_for(lambda: is_blocked(archive))

@@ -8,7 +8,7 @@ from cluster.load import make_archive
 
 from askalike import rankers
 from askalike.core.records import Question
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
 from askalike_opensearch import state
 from askalike_opensearch.state import IndexState, SharedIndex, StoredState
@@ -39,7 +39,7 @@ def sent(monkeypatch):
 
 
 def open_engine(archive):
-    return LocalEngine(archive, rankers.create("bm25"), archive.view())
+    return ArchiveRetriever(archive, rankers.create("bm25"), archive.view())
 
 
 def test_write_makes_three_requests_or_five(archive, sent):

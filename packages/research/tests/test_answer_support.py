@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from askalike import LocalEngine, Question
+from askalike import ArchiveRetriever, Question
 from askalike_research.answer_support import measure_support
 from commands import askalike
 from search.answering.test_grounded import LOST_CARD, WORDS, ChatServer, archive, chat, engine
@@ -27,7 +27,7 @@ def cites_the_card(request: dict[str, Any]) -> bool:
     return "Source [r013]:" in request["messages"][1]["content"]
 
 
-def test_the_share_has_an_interval_over_answers(engine: LocalEngine, chat: ChatServer) -> None:
+def test_the_share_has_an_interval_over_answers(engine: ArchiveRetriever, chat: ChatServer) -> None:
     chat.text = "Tell us at once [r013]. Bananas are yellow fruit [r013]."
     support = measure_support(engine, [Question("", LOST_CARD), Question("", "zyzzyva quux")], chat.endpoint())
     assert (support.questions, support.abstained, support.share, support.interval) == (2, 1, 0.5, (0.5, 0.5))

@@ -19,9 +19,9 @@ def archive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bm25(archive):
-    from askalike_research.pyterrier import ArchiveRetriever
+    from askalike_research.pyterrier import ArchiveTransformer
 
-    return ArchiveRetriever(archive, "bm25", k1=0.9)
+    return ArchiveTransformer(archive, "bm25", k1=0.9)
 
 
 QUERIES = pandas.DataFrame([["q1", "boil egg", "kept"], ["q2", "xylophone", "kept"]], columns=["qid", "query", "mark"])

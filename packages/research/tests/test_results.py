@@ -9,9 +9,6 @@ import pytest
 import write_results
 
 ROOT = Path(__file__).parents[3]
-LEADING_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-LOGS = [ROOT / "experiments" / "LOG.md", *sorted((ROOT / "experiments" / "log").glob("*.md"))]
-LOG = LEADING_POINT.sub("0.", "\n".join(path.read_text(encoding="utf-8") for path in LOGS))
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))

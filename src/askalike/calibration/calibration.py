@@ -249,16 +249,12 @@ class Calibrator:
         lacking = f"the saved calibration is not used, so hits of {self._ranker.name} have no probabilities"
         return f"{lacking}: {self.stale_reason}; run: askalike calibrate {self._path}"
 
-    def min_probability(self, requested: float | None) -> float:
-        """Return the minimum probability shown: the requested one, else the threshold, else 0. Raises SettingsError."""
-        calibration = self.calibration
-        if requested is None:
-            return calibration.threshold.probability if calibration and calibration.threshold else 0.0
-        if not 0 <= requested <= 1:
-            raise SettingsError(f"min_probability must be between 0 and 1, got {requested}")
-        if calibration is None:
+    def check_minimum(self, probability: float) -> None:
+        """Raise SettingsError for a minimum probability that is none, or without a calibration that is used."""
+        if not 0 <= probability <= 1:
+            raise SettingsError(f"min_probability must be between 0 and 1, got {probability}")
+        if self.calibration is None:
             raise self._uncalibrated_error()
-        return requested
 
     def estimate(
         self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None

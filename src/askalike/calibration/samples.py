@@ -31,7 +31,7 @@ from askalike.labels.splits import (
 )
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
 from askalike.readers import read_queries
-from askalike.store import Archive, Clusters, View, read_labels, sample_questions, shuffle_names
+from askalike.store import Archive, Clusters, Snapshot, View, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
 
 MAX_QUERIES = 5_000
@@ -243,7 +243,7 @@ def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> Retrie
     return search(searcher, queries, CALIBRATION_DEPTH)
 
 
-def load_hits(view: View, retrieved: Retrieved) -> Iterator[QueryHits]:
+def load_hits(view: Snapshot, retrieved: Retrieved) -> Iterator[QueryHits]:
     """Yield the hits of each query with their texts, except those that have just been deleted."""
     texts = view.questions_by_docid(retrieved.distinct_docids)
     for row, one in enumerate(retrieved.queries):
@@ -256,9 +256,9 @@ def load_hits(view: View, retrieved: Retrieved) -> Iterator[QueryHits]:
 
 def _hide_own_phrasing(hit: Question, docid: int, one: ResolvedQuery) -> Question:
     """Return a hit without the rephrasing that the query is, if it is one of the hit's."""
-    if docid != one.excluded_docid or one.excluded_phrasing < 1:
+    if one.excluded is None or one.excluded.docid != docid or not one.excluded.phrasing:
         return hit
-    own = one.excluded_phrasing - 1
+    own = one.excluded.phrasing - 1
     return replace(hit, rephrasings=hit.rephrasings[:own] + hit.rephrasings[own + 1 :])
 
 

@@ -21,7 +21,7 @@ from askalike.search.interim import missing_encoder, start_encoding, word_ranker
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.search.engine import LocalEngine
+    from askalike.search.archive_retriever import ArchiveRetriever
 
 
 def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
@@ -189,16 +189,16 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
 
 
 @contextmanager
-def open_engine(
+def open_retriever(
     directory: Path, engine: str | None, ranker: str | None, settings: list[str] | None, fields: str | None,
     filter: Filter | None = None,
-) -> "Iterator[LocalEngine]":  # fmt: skip
-    """Yield an engine for people who wait for an answer, with the ranker of `build_ranker`.
+) -> "Iterator[ArchiveRetriever]":  # fmt: skip
+    """Yield a retriever for people who wait for an answer, with the ranker of `build_ranker`.
 
     While the vectors of an active encoder are incomplete, it has the default ranker, and they are computed in the
     background.
     """
-    from askalike.search.engine import LocalEngine
+    from askalike.search.archive_retriever import ArchiveRetriever
 
     with Archive.open(directory, engine) as archive:
         chosen = build_ranker(archive, ranker, settings, fields)
@@ -206,7 +206,7 @@ def open_engine(
             progress = start_encoding(archive, encoder).describe()
             print_remark(f"askalike: words answer until the vectors of {encoder} are complete: {progress}")
             chosen = word_ranker(archive)
-        with LocalEngine(archive, chosen, filter=filter) as opened:
+        with ArchiveRetriever(archive, chosen, filter=filter) as opened:
             yield opened
 
 

@@ -113,7 +113,7 @@ def search_command(
     ```
     """
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         matches = opened.search(
             text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
@@ -225,7 +225,7 @@ def answer_command(
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         started = time.perf_counter()
         if mode == "grounded":
             stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)
@@ -251,6 +251,8 @@ def _describe_lack(reply: Reply) -> str:
         return f"{describe_removed(reply)}; see the stored answers with --mode nearest"
     if reply.model:
         return f"{reply.model} found none in the stored answers; see them with --mode nearest"
+    if reply.matches:
+        return "the archive has none to the same question; see related ones: askalike search"
     return "the archive has none to a question like this one"
 
 
@@ -330,6 +332,8 @@ def match_lines(
     if corrected := corrected_words(matches):
         yield Text(f"read as: {', '.join(corrected)}", "dim")
     for rank, match in enumerate(matches, 1):
+        if match.grade == "related" and (rank == 1 or matches[rank - 2].grade == "same"):
+            yield Text("related:", "dim")
         yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.similarity)
         yield _about_line(match.id, _describe_states(match), " ".join(match.question.tags), match.question.url)
         if match.matched_duplicate:

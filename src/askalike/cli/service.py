@@ -249,7 +249,7 @@ def mcp_command(
     require_extra("mcp", "mcp", ("mcp", *REQUIRED_MODULES))
     from askalike.mcp import create_server, serve_http, serve_stdio
 
-    with options.open_engine(directory, engine, ranker, settings, fields) as opened:
+    with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         server = create_server(opened)
         if http:
             serve_http(server, directory, host, port, require_keys, lambda url: print_remark(f"askalike: MCP at {url}"))

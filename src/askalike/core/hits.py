@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from askalike.core.errors import SettingsError
 from askalike.core.lazy import lazy_property
 from askalike.core.records import Question, State
 
+Grade = Literal["same", "related"]
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 TYPED_QUERY_ID: Final = " typed "
 """The id of a typed question: no question of an archive has it."""
 
@@ -145,24 +148,24 @@ class Explanation:
     """
 
 
-class LazyShares(Mapping[str, float]):
-    """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
+class LazyMapping(Mapping[KeyT, ValueT]):
+    """A mapping that is computed when it is first read: of many explanations only a few are shown in full."""
 
-    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, compute: Callable[[], Mapping[KeyT, ValueT]]) -> None:
         self._compute = compute
 
     @lazy_property
-    def _shares(self) -> Mapping[str, float]:
+    def _computed(self) -> Mapping[KeyT, ValueT]:
         return self._compute()
 
-    def __getitem__(self, name: str) -> float:
-        return self._shares[name]
+    def __getitem__(self, name: KeyT) -> ValueT:
+        return self._computed[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._shares)
+    def __iter__(self) -> Iterator[KeyT]:
+        return iter(self._computed)
 
     def __len__(self) -> int:
-        return len(self._shares)
+        return len(self._computed)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -173,6 +176,8 @@ class SearchHit:
     similarity: its score from 0 to 1, on the same scale for every query; None if the probability is known.
     matched_duplicate: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
     duplicate_of: the id of its own original, if that is not in the archive.
+    grade: `same` if it probably asks the same, `related` if it has to do with the query; None if neither, but a lower
+    minimum was asked for.
     """
 
     question: Question
@@ -183,6 +188,7 @@ class SearchHit:
     similarity: float | None = None
     matched_duplicate: Question | None = None
     duplicate_of: str | None = None
+    grade: Grade | None = None
 
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability={self.probability:.2f}"
@@ -229,4 +235,5 @@ class SearchHit:
             "solution": self.solution,
             "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
             "duplicate_of": self.duplicate_of,
+            "grade": self.grade,
         }

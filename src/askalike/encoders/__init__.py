@@ -13,6 +13,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Question
 from askalike.encoders._encoder import (
     AnswerGenerator,
+    DistinctWords,
     Encoder,
     LookupTable,
     Role,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerGenerator",
+    "DistinctWords",
     "Encoder",
     "LookupTable",
     "Role",

@@ -15,9 +15,10 @@ from askalike.core.errors import SettingsError
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.records import Answer, Question
 from askalike.encoders._vector_cache import VectorCache
+from askalike.native.compiled import Matrix
 from askalike.store import TrainingView
 from askalike.text.features.hashed_ngrams import RowCounts, WeightedRows, WordRows, number_forms
-from askalike.text.tokens import Tokens
+from askalike.text.tokens import Tokens, number_distinct
 from askalike.text.words import find_form
 
 if TYPE_CHECKING:
@@ -183,6 +184,17 @@ class TracedText(NamedTuple):
         return self.spans[max(word - context, 0)][0], self.spans[last][1]
 
 
+class DistinctWords(NamedTuple):
+    """The n distinct words of some texts."""
+
+    forms: NDArray[np.int64]
+    """(n,): see WordRows."""
+    vectors: Matrix[np.float32]
+    """(n, dim): the contribution of each to a text's vector."""
+    places: NDArray[np.int64]
+    """(words of the texts): the place of each word among the distinct ones."""
+
+
 class TextWords(NamedTuple):
     """The words of some texts, separated by white space, and the rows of a matrix whose sums are their vectors."""
 
@@ -198,8 +210,16 @@ class TextWords(NamedTuple):
     @property
     def vectors(self) -> NDArray[np.float32]:
         """(words of the texts, dim): the contribution of each to its text's vector."""
-        ends, numbers = self.rows.ends, self.tokens.numbers
-        return self.matrix.sum(self.rows.rows, ends[numbers], ends[numbers + 1 - self.skipped])
+        distinct = self.distinct()
+        return distinct.vectors[distinct.places]
+
+    def distinct(self) -> "DistinctWords":
+        """Return the distinct words of the texts. A word that is skipped in some of them counts as two."""
+        keys, places = number_distinct(2 * self.tokens.numbers + self.skipped)
+        numbers, skipped = keys // 2, keys % 2
+        ends = self.rows.ends
+        vectors = self.matrix.sum(self.rows.rows, ends[numbers], ends[numbers + 1 - skipped])
+        return DistinctWords(self.rows.forms[numbers], vectors, places)
 
     @classmethod
     def in_context(cls, words: Sequence[Sequence[str]], vectors: NDArray[np.float32]) -> Self:

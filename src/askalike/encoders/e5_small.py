@@ -15,8 +15,8 @@ from askalike.core.arrays import Array, Bytes, Floats32
 from askalike.core.errors import InputError
 from askalike.encoders import Role
 from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
-from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.weights import CompressedRows
+from askalike.encoders.transformer.architectures import Transformer
+from askalike.encoders.transformer.weights import CompressedRows
 
 MAGIC = b"E5S1"
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", (16,))])
@@ -62,9 +62,9 @@ class E5SmallEncoder(PackagedEncoder):
     """As the authors advise for texts of one kind."""
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.onnx.compiled_layers import BuiltLayers
-        from askalike.encoders.onnx.model import OnnxModel, TextLimits
-        from askalike.encoders.onnx.modules import POOLINGS, normalise
+        from askalike.encoders.transformer.compiled_layers import BuiltLayers
+        from askalike.encoders.transformer.model import OnnxModel, TextLimits
+        from askalike.encoders.transformer.modules import POOLINGS, normalise
 
         file = read_e5_file(*self.package.require_files())
         layers, steps = BuiltLayers(file.transformer, self._bits), (POOLINGS["mean"], normalise)

@@ -17,8 +17,8 @@ from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError
 from askalike.encoders import Role
 from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
-from askalike.encoders.onnx.architectures import Architecture
-from askalike.encoders.onnx.weights import CompressedRows
+from askalike.encoders.transformer.architectures import Architecture
+from askalike.encoders.transformer.weights import CompressedRows
 
 CONFIG = {"model_type": "bert", "num_attention_heads": 12, "num_hidden_layers": 6, "hidden_act": "gelu"}
 MAX_TOKENS = 256
@@ -57,10 +57,10 @@ class MinilmL6Encoder(PackagedEncoder):
     languages = package.languages
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.onnx.architectures import Transformer
-        from askalike.encoders.onnx.compiled_layers import BuiltLayers
-        from askalike.encoders.onnx.model import OnnxModel, TextLimits
-        from askalike.encoders.onnx.modules import POOLINGS, normalise
+        from askalike.encoders.transformer.architectures import Transformer
+        from askalike.encoders.transformer.compiled_layers import BuiltLayers
+        from askalike.encoders.transformer.model import OnnxModel, TextLimits
+        from askalike.encoders.transformer.modules import POOLINGS, normalise
         from askalike.text.subwords import open_tokenizer
 
         weights, tokenizer = self.package.require_files()

@@ -22,7 +22,7 @@ from askalike.core.lazy import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
-from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
+from askalike.encoders.transformer.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
 MODEL_FOLDER = "pretrained"
@@ -224,7 +224,7 @@ class PretrainedEncoder(Encoder):
         device = getattr(self.settings, "device", None) or "cpu"
         if device != "cpu":
             return self._load_onto(device)
-        from askalike.encoders.onnx.model import OnnxModel
+        from askalike.encoders.transformer.model import OnnxModel
 
         return OnnxModel(self.folder, self._bits, self.settings.threads, role)
 

@@ -4,7 +4,7 @@ An engine keeps indexes in a place of its own. `FileEngine` has them in the arch
 as kind `engine` and named by an address: `NAME+URL`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm
-from askalike.index.rows import DocAttributes, FoundTitles
+from askalike.index.rows import DocAttributes, Excluded
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 
@@ -124,8 +124,19 @@ class Speller(Protocol):
 class TitlesSearcher(Protocol):
     """Looks up titles in a state of an index."""
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
-        """Return a function that reads what has been looked up: see `rows.find_titles`."""
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
+        """Return the docids of the questions with each query's title, see `rows.find_titles`.
+
+        The mapping may be lazy, so that an engine looks up titles together with the next search.
+        """
+
+
+class PreparedTerms(Protocol):
+    """Queries whose terms a searcher has looked up; only that searcher can use them."""
+
+    @property
+    def queries(self) -> Sequence[QueryTerms]:
+        """The queries."""
 
 
 class TermsSearcher(TitlesSearcher, Protocol):
@@ -135,7 +146,7 @@ class TermsSearcher(TitlesSearcher, Protocol):
     def speller(self) -> Speller:
         """Finds terms that are spelt similarly to a word."""
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights) -> Any:
+    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights) -> PreparedTerms:
         """Look up the queries' terms, once for all other methods. fields: how the scores of fields are summed."""
 
     def search(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:

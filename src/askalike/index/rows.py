@@ -1,7 +1,7 @@
 """The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,22 @@ from askalike.core.arrays import Array
 from askalike.native.compiled import compiled, inlined
 
 NO_DELETIONS = np.empty(0, np.int32)
-FoundTitles = Callable[[], Mapping[int, Sequence[int]]]
-"""Returns, for the rows of queries with exactly the title of a question, the docids of these questions, ascending."""
 MAX_TITLES = 48
 """Maximum number of questions with the same title that come first."""
+
+
+class Excluded(NamedTuple):
+    """A document that a query must not find, or only one phrasing of it; None: all."""
+
+    docid: int
+    phrasing: int | None = None
+
+    @staticmethod
+    def to_numbers(excluded: "Excluded | None") -> tuple[int, int]:
+        """Return a docid and a phrasing as compiled functions read them: −1 for none, and −1 for all phrasings."""
+        if excluded is None:
+            return -1, -1
+        return excluded.docid, -1 if excluded.phrasing is None else excluded.phrasing
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,33 +138,32 @@ class LiveRows(ABC):
         allowed = docids[at] == self.docids
         return allowed & self.live_mask if len(self.deleted) else allowed
 
-    def find_rows(self, docids: Array, excluded_docid: int, excluded_phrasing: int) -> tuple[Array, Array]:
+    def find_rows(self, docids: Array, excluded: Excluded | None) -> tuple[Array, Array]:
         """Return (position in `docids`, row) of every live row of these docids that is not excluded.
 
-        docids: int64 (m), in any order. excluded_docid, excluded_phrasing: what must not be found: a docid (−1 for
-        none), and one phrasing of it (−1 for all).
+        docids: int64 (m), in any order.
         """
+        numbers = Excluded.to_numbers(excluded)
         live, (at, rows), count = self.mask_allowed(None), np.empty((2, 0), np.int64), len(docids)
         while count > len(at):  # a docid may have several rows
             at, rows = np.empty((2, count), np.int64)
-            count = _find_rows(self.docids, self.phrasings, live, docids, excluded_docid, excluded_phrasing, at, rows)
+            count = _find_rows(self.docids, self.phrasings, live, docids, *numbers, at, rows)
         return at[:count], rows[:count]
 
 
 def find_titles(
-    segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
+    segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[Excluded | None]
 ) -> Mapping[int, Sequence[int]]:
     """Return for each query with a title of the segments the docids with it, ascending, at most MAX_TITLES.
 
-    keys: the key of each query's title, 0 for a query without one. exclusions: what a query must not find: a docid (−1
-    for none), and one phrasing of it (−1 for all).
+    keys: the key of each query's title, 0 for a query without one. exclusions: what each must not find.
     """
     wanted, found = np.array(keys, np.uint64), dict[int, set[int]]()
     for segment in segments:
         known, rows = segment.titles
         first, last = known.searchsorted(wanted), known.searchsorted(wanted, "right")
         for query in (first < last).nonzero()[0].tolist():
-            excluded, phrasing = exclusions[query]
+            excluded, phrasing = Excluded.to_numbers(exclusions[query])
             for row in rows[first[query] : last[query]].tolist():
                 docid, is_live = int(segment.docids[row]), not len(segment.deleted) or segment.live_mask[row]
                 if is_live and (docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing)):

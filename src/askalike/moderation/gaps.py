@@ -140,7 +140,7 @@ def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | No
 def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
     """Raise UncalibratedError if no logged query has a probability and the ranker is not calibrated."""
     if not query_log.has_probabilities(archive):
-        Calibrator.open(archive, ranker or create(None, {}, archive)).min_probability(0.0)
+        Calibrator.open(archive, ranker or create(None, {}, archive)).check_minimum(0.0)
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:

@@ -136,7 +136,7 @@ class SimilarLinker(Linker):
     @classmethod
     def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
         """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
-        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).typical)
+        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).usual.related)
 
     @property
     def key(self) -> Any:
@@ -280,13 +280,13 @@ def _search_batches(
     archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
 ) -> Iterator[list[Any]]:
     if not has_workers():
-        return _search_here(searcher, linker, batches)
+        return _search_here(archive.view(), searcher, linker, batches)
     values = ranker.name, dict(ranker.values)
     return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
 
 
-def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
-    extractor = HitFeatureExtractor(searcher.view.language, searcher.view)
+def _search_here(view: View, searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
+    extractor = HitFeatureExtractor(view.language, view)
     for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
         yield list(linker.find(searcher, retrieved, extractor))
 
@@ -296,5 +296,6 @@ def _search_batch(
 ) -> list[Any]:
     """Return the line of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
-        searcher = create(*ranker, archive).open(archive.view())
-        return next(_search_here(searcher, linker, [batch]))
+        view = archive.view()
+        searcher = create(*ranker, archive).open(view)
+        return next(_search_here(view, searcher, linker, [batch]))

@@ -95,10 +95,11 @@ def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], Com
     return make
 
 
-class Repeated(np.lib.mixins.NDArrayOperatorsMixin):
-    """Values that each stand for several elements of an array, which an `elementwise` formula reads without expansion.
+class RunLengthArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of runs of equal elements, of which an `elementwise` formula computes what it can once for each run.
 
-    values: (n). ends: int64 (n), the end of each one's elements. To numpy, it is the array of all elements.
+    values: (n). ends: int64 (n), the end of each one's elements. A formula of one's own, in numpy, may use it like any
+    other array: it is what numpy calls a custom array container. BM25 of new terms takes a quarter of the time.
     """
 
     def __init__(self, values: Floats, ends: Ints) -> None:
@@ -109,15 +110,16 @@ class Repeated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Apply a function of numpy to the array."""
-        expanded = (np.asarray(one) if isinstance(one, Repeated) else one for one in inputs)
+        expanded = (np.asarray(one) if isinstance(one, RunLengthArray) else one for one in inputs)
         return getattr(ufunc, method)(*expanded, **options)
 
 
 def elementwise(formula: Callable[..., float]) -> Callable[..., Floats]:
     """Vectorise a formula of floats: it then takes float64 arrays that broadcast together.
 
-    The arguments after the second may be Repeated, all with the same ends: what depends on them alone is then computed
-    once for each of their values.
+    The arguments after the second may be RunLengthArray, all with the same ends: what depends on them alone is then
+    computed once for each of their values. The loop is generated for the formula's number of parameters, as
+    `NamedTuple` generates its methods: numba compiles no call with a variable number.
     """
     function = cast(types.FunctionType, inlined()(formula))
     names = [f"a{n}" for n in range(_parameter_count(function))]
@@ -140,15 +142,17 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., Floats]:
     native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> Floats:
-        if Repeated in map(type, arguments):
-            ends = next(one.ends for one in arguments if isinstance(one, Repeated))
+        if RunLengthArray in map(type, arguments):
+            ends = next(one.ends for one in arguments if isinstance(one, RunLengthArray))
             varying, fixed = arguments[:2], arguments[2:]
             are_elements = all(isinstance(one, np.ndarray) and one.shape == (ends[-1],) for one in varying)
             if are_elements and not any(isinstance(one, np.ndarray) for one in fixed):
-                rows = (one.values if isinstance(one, Repeated) else np.full(len(ends), one, float) for one in fixed)
+                rows = (
+                    one.values if isinstance(one, RunLengthArray) else np.full(len(ends), one, float) for one in fixed
+                )
                 native(out := np.empty(ends[-1]), ends, *varying, *rows)
                 return out
-            arguments = tuple(np.asarray(one) if isinstance(one, Repeated) else one for one in arguments)
+            arguments = tuple(np.asarray(one) if isinstance(one, RunLengthArray) else one for one in arguments)
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
         if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
             arguments = np.broadcast_arrays(*arguments)

@@ -5,6 +5,7 @@ See `compiled` for what such a function may do.
 
 import ctypes
 import gc
+import logging
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -15,6 +16,9 @@ import numpy as np
 
 from askalike.native.llvm import WORD_BYTES, LLVMFunction, as_intrinsic, make_pointer, read_word
 
+log = logging.getLogger(__name__)
+REPLACED = "_library_class", "_add_module", "set_env"
+"""What numba's code generator does without while it only translates."""
 DATA_AT = object.__basicsize__
 """Offset in bytes of the data pointer in an array object (NumPy's PyArrayObject)."""
 LENGTHS_AT = DATA_AT + 2 * WORD_BYTES
@@ -100,6 +104,7 @@ def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any]
         _optimise(module, machine)
         if not any(item.name.startswith("NRT_") for item in module.functions):
             return bytes(machine.emit_object(module))
+        log.info("%s: reference counts are left; compiling as numba usually does", function.__name__)
     raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
 
 
@@ -127,7 +132,7 @@ def _translated_only() -> Iterator[None]:
     """Make numba translate functions to LLVM IR only, without generating machine code for each and all that it calls.
 
     They are then optimised once, together, which takes three fifths of the time. No other thread compiles at the same
-    time. If numba's internals are different, it compiles as usual.
+    time. If numba's internals are different, it compiles as usual, and the log says so.
     """
     from numba.core import codegen, compiler_lock
     from numba.core.registry import cpu_target
@@ -153,22 +158,31 @@ def _translated_only() -> Iterator[None]:
             self._ensure_finalized()  # type: ignore[no-untyped-call]
             return 0
 
-    unfinished = {"_library_class": Library, "_add_module": lambda module: None, "set_env": lambda name, env: None}
-    if not all(hasattr(made, name) for name in unfinished):
+    if not all(hasattr(made, name) for name in REPLACED):
+        _tell_of_slow_compiling()
         yield
         return
     collects_garbage = gc.isenabled()
     with compiler_lock.global_compiler_lock:
-        made.__dict__.update(unfinished)
+        replacements: tuple[Any, ...] = (Library, lambda module: None, lambda name, env: None)
+        made.__dict__.update(zip(REPLACED, replacements, strict=True))
         gc.disable()  # numba makes millions of objects, most of which stay
         try:
             yield
         finally:
-            for name in unfinished:
+            for name in REPLACED:
                 del made.__dict__[name]
             gc.freeze()  # the next collection would look at all of them
             if collects_garbage:
                 gc.enable()
+
+
+@cache
+def _tell_of_slow_compiling() -> None:
+    """Log once that this version of numba lacks what would make compiling faster."""
+    import numba
+
+    log.warning("numba %s has other internals: compiling takes longer; see docs/native.md", numba.__version__)
 
 
 def _optimise(module: Any, machine: Any) -> None:

@@ -6,11 +6,12 @@ An engine's class implements `IndexEngine`, and is registered in the group `aska
 from askalike.core.arrays import Array, Floats, VectorPart, Vectors
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SearchIndexError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import TopDocs
+from askalike.core.hits import LazyMapping, TopDocs
 from askalike.index.engine import (
     ArchiveIndex,
     IndexEngine,
     IndexLocation,
+    PreparedTerms,
     Speller,
     TermsSearcher,
     TermsWriter,
@@ -36,7 +37,7 @@ from askalike.index.lexical.term_scores import (
 )
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS, NearSearch, NearTerm, select_near_terms
-from askalike.index.rows import MAX_TITLES, DocAttributes, FoundTitles, find_distinct, find_positions
+from askalike.index.rows import MAX_TITLES, DocAttributes, Excluded, find_distinct, find_positions
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -54,16 +55,18 @@ __all__ = [
     "DensePart",
     "DocAttributes",
     "EngineError",
+    "Excluded",
     "FieldStatistics",
     "FieldWeights",
     "Floats",
-    "FoundTitles",
     "IndexEngine",
     "IndexLocation",
+    "LazyMapping",
     "LexicalLayout",
     "NearSearch",
     "NearTerm",
     "PartSchema",
+    "PreparedTerms",
     "QueryTerms",
     "ReadOnlyIndexError",
     "SearchIndexError",

@@ -17,13 +17,13 @@ from askalike.encoders import (
     open_encoder,
     read_model_file,
 )
-from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.compiled_layers import BuiltLayers
-from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
-from askalike.encoders.onnx.modules import read_json
-from askalike.encoders.onnx.weights import Bits, map_tensors, to_float32
 from askalike.encoders.pretrained import MODEL_FOLDER, DeviceModel
 from askalike.encoders.static import StaticEncoder, save_static_vectors
+from askalike.encoders.transformer.architectures import Transformer
+from askalike.encoders.transformer.compiled_layers import BuiltLayers
+from askalike.encoders.transformer.model import batches_of_equal_length, read_text_limits
+from askalike.encoders.transformer.modules import read_json
+from askalike.encoders.transformer.weights import Bits, map_tensors, to_float32
 from askalike.learning.models import (
     CARD_FILE,
     describe_licence,

@@ -14,21 +14,24 @@ from askalike.core.iteration import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.trainers import internal_names, list_recipes
+from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, resolve
 from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
-from askalike.rankers._ranking import (
+from askalike.rankers._resuming import resume_runs, resume_work
+from askalike.rankers._searcher import (
+    DEPTH_FACTOR,
+    Searcher,
+    add_absolute,
     allowed_docs,
     explain_ids,
     explain_retrieved,
+    first_hits,
     rank,
-    resolve,
     retrieve,
     search,
     to_run,
 )
-from askalike.rankers._resuming import resume_runs, resume_work
-from askalike.rankers._searcher import DEPTH_FACTOR, ResolvedQuery, Retrieved, Searcher, add_absolute
 from askalike.rankers._spelling import spelling_rules
-from askalike.store import Archive, TrainingView, View, get_served_ranker
+from askalike.store import Archive, Snapshot, TrainingView, get_served_ranker
 from askalike.store.encoding_progress import read_encoding
 from askalike.text.subwords import has_packaged_vectors
 
@@ -51,6 +54,7 @@ __all__ = [
     "delete_indexes",
     "explain_ids",
     "explain_retrieved",
+    "first_hits",
     "fit_and_open",
     "follow",
     "is_served",
@@ -194,7 +198,7 @@ def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:
     return cast(Ranker, registry.load("ranker", "dense").from_folder(folder, values))
 
 
-def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -> Searcher:
+def open_current(ranker: Ranker, view: Snapshot, progress: Progress | None = None) -> Searcher:
     """Build the ranker's index of the view, and open it. If another process is writing it, wait until it has finished.
 
     progress: called with the numbers of that process, too.
@@ -207,7 +211,7 @@ def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -
     return _retry_while_busy(build_and_open, partial(_report_other, ranker, view, progress))
 
 
-def _report_other(ranker: Ranker, view: View, progress: Progress | None) -> None:
+def _report_other(ranker: Ranker, view: Snapshot, progress: Progress | None) -> None:
     """Report the progress of another process that computes the vectors of a ranker."""
     others = (read_encoding(view.path, part.name) for part in (ranker, *ranker.parts))
     running = next((other for other in others if other and other.running), None)
@@ -241,7 +245,7 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
     return open_current(ranker.fit(view), view, progress)
 
 
-def follow(ranker: Ranker, view: View) -> None:
+def follow(ranker: Ranker, view: Snapshot) -> None:
     """Apply the archive's changes to a ranker's indexes, unless they cannot be written now but were committed before.
 
     Another process may be writing them, the disk may be full, or their engine read-only. If nothing is committed yet,
@@ -250,7 +254,7 @@ def follow(ranker: Ranker, view: View) -> None:
     _retry_while_busy(partial(_follow_once, ranker, view))
 
 
-def _follow_once(ranker: Ranker, view: View) -> None:
+def _follow_once(ranker: Ranker, view: Snapshot) -> None:
     try:
         ranker.follow(view)
     except IndexBusyError as busy:
@@ -263,20 +267,20 @@ def _follow_once(ranker: Ranker, view: View) -> None:
             log.warning("%s", error)
 
 
-def open_committed(ranker: Ranker, view: View) -> Searcher:
+def open_committed(ranker: Ranker, view: Snapshot) -> Searcher:
     """Like `open_current`, but an index that cannot be written now is opened as last committed, see `follow`."""
     follow(ranker, view)
     return ranker.open(view)
 
 
-def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
+def limit_memory(ranker: Ranker, view: Snapshot, memory_bytes: int) -> None:
     """Limit the memory for building each of a ranker's indexes of a view, in bytes; not for indexes in an engine."""
     for index in ranker.indexes(view):
         if isinstance(index, CommittedIndex):
             index.memory_bytes = memory_bytes
 
 
-def delete_indexes(ranker: Ranker, view: View) -> None:
+def delete_indexes(ranker: Ranker, view: Snapshot) -> None:
     """Delete a ranker's indexes of a view, so that the next `build` starts from scratch.
 
     If another process is writing one, wait until it has finished. Raises SearchIndexError if one cannot be removed.

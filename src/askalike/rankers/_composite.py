@@ -19,7 +19,7 @@ from askalike.index.engine import ArchiveIndex
 from askalike.learning.trainers import SEED_SETTING, list_recipes
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Searcher
-from askalike.store import TrainingView, View
+from askalike.store import Snapshot, TrainingView
 from askalike.text.clean import CodeRule
 
 FUNCTION_WORD_WEIGHT = 0.3
@@ -102,11 +102,11 @@ class CompositeRanker(Ranker):
     def fit(self, view: TrainingView) -> Self:
         return type(self)([part.fit(view) for part in self.parts], self.settings, self.name)
 
-    def build(self, view: View, progress: Progress | None = None) -> None:
+    def build(self, view: Snapshot, progress: Progress | None = None) -> None:
         """Build every part, even if another process is writing the index of an earlier one."""
         self._for_parts(lambda part: part.build(view, progress))
 
-    def follow(self, view: View) -> None:
+    def follow(self, view: Snapshot) -> None:
         self._for_parts(lambda part: part.follow(view))
 
     def _for_parts(self, work: Callable[[Ranker], None]) -> None:
@@ -121,14 +121,14 @@ class CompositeRanker(Ranker):
         if busy:
             raise busy
 
-    def index_paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: Snapshot) -> Sequence[Path]:
         return tuple(path for part in self.parts for path in part.index_paths(view))
 
-    def start_rebuild(self, view: View) -> None:
+    def start_rebuild(self, view: Snapshot) -> None:
         for part in self.parts:
             part.start_rebuild(view)
 
-    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
+    def indexes(self, view: Snapshot, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         return tuple(index for part in self.parts for index in part.indexes(view, refresh=refresh))
 
 
@@ -137,7 +137,7 @@ class CompositeSearcher(Searcher):
 
     completes_words = True
 
-    def __init__(self, ranker: CompositeRanker, view: View) -> None:
+    def __init__(self, ranker: CompositeRanker, view: Snapshot) -> None:
         super().__init__(ranker.name, view)
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from askalike.index.engine import TermsSearcher
-from askalike.rankers._searcher import ResolvedQuery
+from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.text.analyzer import Analyzer
 from askalike.text.language import stop_words
 from askalike.text.words import WORD

@@ -13,7 +13,7 @@ from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import VectorsSearcher
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.rankers._searcher import fill_missing, is_title
+from askalike.rankers._queries_and_results import fill_missing, is_title
 
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")

@@ -3,22 +3,18 @@
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import NotFittedError, UnusableIndexError
-from askalike.core.iteration import Progress, chunks
-from askalike.core.records import Answer, AnsweredQuestion, Question
+from askalike.core.iteration import Progress
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
-from askalike.index.rows import DocAttributes
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import FieldSettings
-from askalike.store import View
-from askalike.text.words import title_key
+from askalike.store import Snapshot
 
 log = logging.getLogger(__name__)
 _opening = Lock()
@@ -36,18 +32,20 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
     _opened: tuple[tuple[str | None, Path, str], ArchiveIndex[SearcherT, WriterT]] | None = None
 
     @abstractmethod
-    def _index_name(self, view: View) -> str:
+    def _index_name(self, view: Snapshot) -> str:
         """Return the type of the index's content, and a digest of all settings that determine it."""
 
     @abstractmethod
-    def _open_index(self, engine: IndexEngine, location: IndexLocation, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+    def _open_index(
+        self, engine: IndexEngine, location: IndexLocation, view: Snapshot
+    ) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the index. Raises SettingsError if the engine does not support the ranker."""
 
     @abstractmethod
-    def _write_documents(self, view: View, writer: WriterT) -> Iterator[int]:
+    def _write_documents(self, view: Snapshot, writer: WriterT) -> Iterator[int]:
         """Write the documents that the index lacks; yield the number of documents so far, now and then."""
 
-    def build(self, view: View, progress: Progress | None = None) -> None:
+    def build(self, view: Snapshot, progress: Progress | None = None) -> None:
         change = view.change
         if not change:  # an empty archive, or a view of what is committed
             return
@@ -65,7 +63,7 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
                     self._apply_changes(view, index, view.change, progress)
 
     def _apply_changes(
-        self, view: View, index: ArchiveIndex[SearcherT, WriterT], change: int, progress: Progress | None
+        self, view: Snapshot, index: ArchiveIndex[SearcherT, WriterT], change: int, progress: Progress | None
     ) -> None:
         view.require_in_place()
         with index.writer(change) as writer:
@@ -79,39 +77,39 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
                         progress(done, total)
                 writer.commit(change, view.change_date(change))
 
-    def _record_progress(self, view: View, writer: WriterT) -> AbstractContextManager[Callable[[int], None]]:
+    def _record_progress(self, view: Snapshot, writer: WriterT) -> AbstractContextManager[Callable[[int], None]]:
         """Return the context of an update, which records why it fails; its function takes the number of documents."""
         return nullcontext(lambda done: None)
 
-    def index_paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: Snapshot) -> Sequence[Path]:
         """Return the directory of the view's index; views up to a date, or of one group, have their own."""
         return () if view.engine else (_locate(view, self._full_name(view)).folder,)
 
-    def start_rebuild(self, view: View) -> None:
+    def start_rebuild(self, view: Snapshot) -> None:
         """See Ranker.start_rebuild. An engine may search the current index until the new one is complete."""
         if view.engine:
             self._cached_index(view).start_rebuild()
         else:
             super().start_rebuild(view)
 
-    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
+    def indexes(self, view: Snapshot, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         """See Ranker.indexes."""
         return (self._current_index(view) if refresh else self._cached_index(view),)
 
-    def _built_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+    def _built_index(self, view: Snapshot) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index for a search. Raises NotFittedError if it was never built."""
         index = self._current_index(view)
         if not index.change and view.change:
             raise NotFittedError(f"{self.name}: not indexed yet; call build(view) first")
         return index
 
-    def _current_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+    def _current_index(self, view: Snapshot) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index as last committed; as it was before if the last commit is damaged or has vanished."""
         index = self._cached_index(view)
         index.refresh(keep=True)
         return index
 
-    def _cached_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+    def _cached_index(self, view: Snapshot) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index without checking for new commits; an unusable one is removed, to be built again."""
         name = self._full_name(view)
         key = (view.engine, view.path, name)
@@ -128,39 +126,14 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
                 self._opened = opened = key, index
         return opened[1]
 
-    def _full_name(self, view: View) -> str:
+    def _full_name(self, view: Snapshot) -> str:
         name = self._index_name(view)
         if not view.before and not view.group:
             return name
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:32]}"
 
 
-def changed_documents(
-    view: View, since: int, settings: FieldSettings
-) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
-    """Yield docid, document and the attributes of those added or changed after a change number.
-
-    With the field `answer`, questions come with their accepted answers.
-    """
-    if view.kind == "answers":
-        for docid, answer in view.answers(since):
-            yield docid, answer, DocAttributes()
-        return
-    names = settings.field_names
-    for batch in chunks(view.questions(since, "answer" in names)):
-        questions = dict(batch)
-        for docid, question in (add_answers(view, questions) if "answer" in names else questions).items():
-            keys = tuple(map(title_key, settings.titles(question)))
-            yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
-
-
-def add_answers(view: View, questions: Mapping[int, Question]) -> Mapping[int, Question]:
-    """Return questions by docid, with their accepted answers."""
-    answers = view.accepted_answers(questions)
-    return {docid: AnsweredQuestion.of_question(question, answers.get(docid)) for docid, question in questions.items()}
-
-
-def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:
+def _locate(view: Snapshot, name: str, created_at: str | None = None) -> IndexLocation:
     return IndexLocation(view.path, created_at, name)
 
 

@@ -11,9 +11,8 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.encoders import Encoder
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers._ranking import Candidates
-from askalike.rankers._searcher import Searcher
-from askalike.store import TrainingView, View
+from askalike.rankers._searcher import Candidates, Searcher
+from askalike.store import Snapshot, TrainingView
 
 
 def candidates_needed(name: str) -> SettingsError:
@@ -133,13 +132,13 @@ class Ranker(ABC):
         """
         return self
 
-    def build(self, view: View, progress: Progress | None = None) -> None:  # noqa: B027 (not every ranker has an index)
+    def build(self, view: Snapshot, progress: Progress | None = None) -> None:  # noqa: B027 (not every ranker has an index)
         """Write the view's index, or apply the changes of the archive since it was written.
 
         Raises IndexBusyError if another process is writing it.
         """
 
-    def follow(self, view: View) -> None:
+    def follow(self, view: Snapshot) -> None:
         """Apply changes to the view's index before a search, unless that is slow and `open` does not need it.
 
         Raises IndexBusyError if another process is writing it.
@@ -147,14 +146,14 @@ class Ranker(ABC):
         self.build(view)
 
     @abstractmethod
-    def open(self, view: View) -> Searcher:
+    def open(self, view: Snapshot) -> Searcher:
         """Open the view's index as last committed."""
 
-    def index_paths(self, view: View) -> Sequence[Path]:
+    def index_paths(self, view: Snapshot) -> Sequence[Path]:
         """Return the directories of its indexes of a view; empty if it has none, or only in an engine."""
         return ()
 
-    def start_rebuild(self, view: View) -> None:
+    def start_rebuild(self, view: Snapshot) -> None:
         """Make the next `build` write the view's indexes from scratch.
 
         Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
@@ -162,7 +161,7 @@ class Ranker(ABC):
         for path in self.index_paths(view):
             remove_index(path)
 
-    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
+    def indexes(self, view: Snapshot, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         """Return its indexes of a view; empty for a ranker without one.
 
         refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,

@@ -1,216 +1,35 @@
-"""Queries, a ranker opened at one point in time, and what it retrieves: arrays, to which nothing is added later.
+"""A ranker opened at one point in time, and ranking with it: queries in, a run out.
 
-Queries are read once: cleaned, corrected, and with the documents that each must not find. Ids are converted to docids
-in queries, and back to ids in results; everything in between uses docids.
+The documents to rank may be given, or limited by a filter.
 """
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Final, Literal, Protocol, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, model_validator
 
-from askalike.core.arrays import Docids, Scores
-from askalike.core.config import FieldNames, NumberList, Settings
-from askalike.core.filters import AllowedDocs
-from askalike.core.hits import TYPED_QUERY_ID, Explanation, TopDocs
+from askalike.core.arrays import Docids, Ints, Scores
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.filters import AllowedDocs, Filter
+from askalike.core.hits import Contribution, Explanation, Run
 from askalike.core.records import Question
-from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import TitlesSearcher
-from askalike.index.rows import FoundTitles, find_distinct
-from askalike.store import View
-from askalike.text.words import title_key
+from askalike.index.rows import find_distinct
+from askalike.rankers._queries_and_results import Corrector, Explanations, ResolvedQuery, Retrieved, Texts, resolve
+from askalike.store import Snapshot
+from askalike.text.words import fold_title, title_key
 
-TITLE_FACTOR = 0.1
-"""Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
-
-Measured on duplicates among whole questions of cs.stackexchange.com (n = 210).
-"""
-ANSWER_WEIGHT = 0.5
-"""Weight of accepted answers beside title and text; measured on an FAQ (n = 664), see commit f7867fc0."""
-CODE_SHARE = 1 / 3
-"""Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
-_FORMULA = re.compile(r"\$[^$]*\$?")
-_SIGN_OF_CODE = re.compile(r"[^\w\s'’\"“”?!.,:&/\u2010-\u2015-]")
-PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
-Texts = Mapping[int, Question]
-Explanations = dict[int, Explanation]
-"""Docid → why that document has its score."""
 TYPED_DEPTH = 48
 """Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
-COLUMNS: Final = ("docids", "scores", "absolute", "similarities")
-"""The parts of `Retrieved` that are arrays with a row for each document."""
-
-
-class FieldSettings(Settings):
-    """The fields of a question that a ranker compares. Each ranker has its own default of `fields`."""
-
-    fields: FieldNames
-    field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = None
-    title_factor: float = Field(
-        TITLE_FACTOR,
-        gt=0,
-        le=1,
-        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
-    )
-    rephrasings: bool = True
-
-    @model_validator(mode="after")
-    def _check_field_weights(self) -> Self:
-        check_field_weights(self.field_names, self.field_weights)
-        return self
-
-    @property
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in their order in the index."""
-        return tuple(self.fields.split(","))
-
-    def reads(self, part: Literal["title", "body"]) -> bool:
-        """Return whether titles or bodies are among the fields, alone or as a part of the whole text."""
-        return not {part, "text"}.isdisjoint(self.field_names)
-
-    @property
-    def finds_titles(self) -> bool:
-        """Whether a question with exactly the typed title comes first: titles are a field beside others."""
-        return "title" in self.field_names and len(self.field_names) > 1
-
-    def titles(self, question: Question) -> Sequence[str]:
-        """Return the titles by which a question is found first: its own, and its rephrasings."""
-        if not self.finds_titles:
-            return ()
-        return (question.title, *(question.rephrasings if self.rephrasings else ()))
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedQuery:
-    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
-
-    id: its id in the run. text: the plain text of its title. language: None if unknown. prefix: whether its last word
-    may be unfinished. corrections: misspelt or unfinished word as typed → the word that replaces it in `query` and
-    `text`. finished: the query with its unfinished word completed, for rankers that read whole words; None if it has
-    none.
-    """
-
-    query: Question
-    excluded_docid: int = -1
-    excluded_phrasing: int = -1
-    id: str = ""
-    text: str = ""
-    language: str | None = None
-    prefix: bool = False
-    corrections: Mapping[str, str] = field(default_factory=dict)
-    finished: Question | None = None
-
-
-def is_title(query: Question) -> bool:
-    """Return whether a query is a title as people type it: it has no body, and was not pasted from code.
-
-    A formula between dollar signs counts as one plain word.
-    """
-    text = _FORMULA.sub(" formula ", query.title) if "$" in query.title else query.title
-    if query.body or not _SIGN_OF_CODE.search(text):
-        return not query.body
-    words = text.split()
-    return sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * len(words)
-
-
-def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
-    """Return the queries with the questions of another view that they must not find."""
-    excluded = find_excluded(view, [one.query for one in queries])
-    rows = [(one, *excluded.get(one.query.id, (-1, -1))) for one in queries]
-    return [replace(one, excluded_docid=docid, excluded_phrasing=phrasing) for one, docid, phrasing in rows]
-
-
-def find_excluded(view: View, queries: Collection[Question]) -> dict[str, tuple[int, int]]:
-    """Return the id of a query → the docid of the question that it is, and the number of its phrasing (−1: all)."""
-    ids = {query.id for query in queries if not query.id.startswith(TYPED_QUERY_ID)}
-    if not ids or view.kind == "answers":
-        return {}
-    own = view.docids(ids)
-    parts = {id: id.rpartition("#") for id in ids if id not in own}
-    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
-    bases = view.docids({base for base, _ in phrased.values()}) if phrased else {}
-    excluded = {id: (docid, -1) for id, docid in own.items()}
-    return excluded | {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Retrieved:
-    """Documents of some queries with their scores: retrieved ones, best first, or given ones in the given order.
-
-    docids, scores: for each query (n,); higher is better, NaN for a document without a score.
-    absolute: the scores on a scale shared by all queries, 1 for the same text, (n,) each; None if not known yet, see
-    `add_absolute`. similarities: for each query (n,), similarities of the texts that do not depend on other hits; None
-    for a ranker without any. vectors: (queries, dim), of length 1, whose products with those of texts are similarities;
-    None for a ranker without dense ones.
-    parts: for a hybrid, what each of its parts retrieved and scored, over the pool of each query.
-    encoded, matches: what the searcher read for these queries, their terms (`PreparedQueries`) or vectors
-    (`VectorQueries`), and the terms found in each document (`CandidateMatches`). Only that searcher uses them, to score
-    and explain the same documents without reading again.
-    """
-
-    queries: Sequence[ResolvedQuery]
-    docids: Sequence[Docids]
-    scores: Sequence[Scores]
-    absolute: Sequence[Scores] | None = None
-    similarities: Sequence[Scores] | None = None
-    vectors: NDArray[np.float32] | None = None
-    parts: Sequence["Retrieved"] = ()
-    encoded: Any = None
-    matches: Any = None
-
-    @property
-    def topdocs(self) -> list[TopDocs]:
-        """The documents of each query with their scores."""
-        return list(map(TopDocs, self.docids, self.scores))
-
-    @property
-    def distinct_docids(self) -> list[int]:
-        """The docids retrieved for any query, ascending."""
-        docids: list[int] = find_distinct(np.concatenate([np.empty(0, np.int64), *self.docids])).tolist()
-        return docids
-
-    def select(self, positions: Sequence[NDArray[Any]]) -> Self:
-        """Return some of each query's documents, by their positions."""
-        chosen: dict[str, Any] = {}
-        for name in COLUMNS:
-            if column := getattr(self, name):
-                chosen[name] = [own[at] for own, at in zip(column, positions, strict=True)]
-        return replace(self, **chosen)
-
-    def replace_rows(self, rows: Sequence[int], others: "Retrieved") -> "Retrieved":
-        """Return the same with other documents for some of the queries. others: of these queries alone."""
-        changed: dict[str, Any] = {}
-        for name in COLUMNS:
-            own, new = getattr(self, name), getattr(others, name)
-            by_row = None if own is None or new is None else dict(zip(rows, new, strict=True))
-            changed[name] = by_row and [by_row.get(row, column) for row, column in enumerate(own)]
-        pairs = zip(self.parts, others.parts, strict=True)
-        return replace(self, **changed, parts=[part.replace_rows(rows, other) for part, other in pairs])
-
-    def best(self, k: int) -> Self:
-        """Return the k best documents of each query, ties by docid, without those that have no score."""
-        positions = []
-        for docids, scores in zip(self.docids, self.scores, strict=True):
-            scored = np.flatnonzero(~np.isnan(scores))
-            positions.append(scored[np.lexsort((docids[scored], -scores[scored]))[:k]])
-        return self.select(positions)
-
-
-class Corrector(Protocol):
-    """Corrects the words of queries by those of an archive; see SpellingCorrector."""
-
-    def correct(self, queries: list[ResolvedQuery], /) -> list[ResolvedQuery]:
-        """Return the queries with the misspelt words of their titles corrected."""
-
-    def finish(self, queries: Sequence[ResolvedQuery], /) -> list[ResolvedQuery]:
-        """Return the queries with their unfinished last words completed."""
+Candidates = Mapping[str, Sequence[str]]
+"""Query id → the ids of the documents to rank for it."""
+EXACT_BONUS = 1e-6
+"""Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
 
 
 class Searcher(ABC):
@@ -233,23 +52,22 @@ class Searcher(ABC):
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 
-    def __init__(self, name: str, view: View) -> None:
+    def __init__(self, name: str, view: Snapshot) -> None:
         self.name, self.view = name, view
         self.language = view.language
         """The language of the whole archive; None if it has several or an unknown one."""
         self.text_languages = view.languages if self.language is None else ()
         """The languages of a multilingual archive; empty for any other."""
 
-    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles:
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> Mapping[int, Sequence[int]]:
         """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
 
-        A query with a body has none. The result is a function that returns them: a cluster finds them together with
-        the next search.
+        Returns the row of a query → their docids, ascending. A query with a body has none.
         """
         if self.titles is None:
-            return dict
+            return {}
         keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
-        return self.titles.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
+        return self.titles.find_titles(keys, [one.excluded for one in queries])
 
     @abstractmethod
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
@@ -279,6 +97,201 @@ def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:
     return searcher.score(retrieved.queries, retrieved.docids, retrieved)
 
 
-def fill_missing(scores: Scores) -> Scores:
-    """Return the scores with 0 for missing ones."""
-    return np.where(np.isnan(scores), 0.0, scores)
+def rank(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Run:  # fmt: skip
+    """Return the k best documents of each query: best first, ties in archive order, only documents that match.
+
+    candidates: query id → the ids to rank for it. All of them are then ranked, ties in the given order.
+    filter: only documents that satisfy it are retrieved, and still k of them if possible.
+    prefix: the last word of each query may be unfinished.
+    queries: query id → question. A query with the id of an archive's question is that question, and finds neither
+    itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
+    phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
+    """
+    if not isinstance(searcher, Searcher):
+        raise InputError(f"rank: expected a searcher, as Ranker.open returns it, got {searcher!r}")
+    if k < 0:
+        raise SettingsError(f"k must be at least 0, got {k}")
+    return to_run(searcher.view, search(searcher, queries, k, candidates=candidates, filter=filter, prefix=prefix))
+
+
+def search(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Retrieved:  # fmt: skip
+    """Return what `rank` returns as docids, with all that the searcher knows about them."""
+    resolved = resolve(searcher, queries, prefix)
+    if candidates is None:
+        return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
+    titles = searcher.find_titles(resolved)
+    pools = find_pools(searcher.view, resolved, candidates, filter)
+    ranked = rank_pools(searcher.score(resolved, pools))
+    return first_hits(searcher, ranked, titles, k, adds=False)
+
+
+def retrieve(
+    searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
+) -> Retrieved:
+    """Return the k best documents of each query, those with exactly its title first; see `first_hits`."""
+    titles = searcher.find_titles(queries)  # first, as a cluster looks them up together with the search
+    retrieved = searcher.retrieve(queries, k, allowed)
+    return first_hits(searcher, retrieved, titles, k, allowed, adds=searcher.adds_titles)
+
+
+def first_hits(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]], k: int,
+    allowed: AllowedDocs | None = None, *, adds: bool,
+) -> Retrieved:  # fmt: skip
+    """Return the first k documents of each query; questions with exactly the typed title come first.
+
+    titles: see `find_titles`; empty if none are looked up. A question that overtakes others gets a score just above
+    theirs. adds: whether those that are not ranked are added, if they are allowed.
+    """
+    titles = _keep_equal_titles(searcher, ranked, titles) if titles else titles
+    if titles and adds:
+        ranked = _add_documents(searcher, ranked, titles, allowed)
+    scores = list(ranked.scores)
+    orders: dict[int, Ints] = {}
+    for row, docids in titles.items():
+        exact = [place for place, docid in enumerate(ranked.docids[row].tolist()) if docid in docids]
+        if exact and exact[-1] >= len(exact):  # another question comes before one of them
+            own = scores[row] = scores[row].copy()
+            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
+            orders[row] = _best_first(own, k)
+    if not orders and all(len(own) <= k for own in ranked.docids):
+        return ranked
+    places = [orders.get(row, np.arange(min(k, len(own)))) for row, own in enumerate(ranked.docids)]
+    return replace(ranked, scores=scores).select(places)
+
+
+def _keep_equal_titles(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]]
+) -> Mapping[int, Sequence[int]]:
+    """Return those of the questions that have the query's title, or have it as a rephrasing, and are not first anyway.
+
+    Indexes know only a key of each title, which another one may have.
+    """
+    moved = {row: own for row, own in titles.items() if {*own} != {*ranked.docids[row][: len(own)].tolist()}}
+    questions = searcher.view.questions_by_docid(chain.from_iterable(moved.values())) if moved else {}
+    known = {n: {*map(fold_title, (own.title, *own.rephrasings))} for n, own in questions.items()}
+    wanted = {row: fold_title(ranked.queries[row].query.title) for row in moved}
+    return {row: [n for n in own if wanted[row] in known.get(n, ())] for row, own in moved.items()}
+
+
+def _add_documents(
+    searcher: Searcher, ranked: Retrieved, wanted: Mapping[int, Sequence[int]], allowed: AllowedDocs | None
+) -> Retrieved:
+    """Return what was retrieved with further documents of some queries, which are scored if they are missing."""
+    pools = {}
+    for row, docids in wanted.items():
+        present = set(ranked.docids[row].tolist())
+        missing = [docid for docid in docids if docid not in present]
+        if missing and allowed:
+            missing = np.array(missing)[np.isin(missing, allowed.docids)].tolist()
+        if missing:
+            pools[row] = np.append(ranked.docids[row], missing).astype(np.int64)
+    if not pools:
+        return ranked
+    scored = searcher.score([ranked.queries[row] for row in pools], list(pools.values()))
+    return ranked.replace_rows(list(pools), rank_pools(scored))
+
+
+def explain_ids(
+    searcher: Searcher, query: Question, ids: Sequence[str], *, prefix: bool = False
+) -> Mapping[str, Explanation]:
+    """Return id → why that document has its score for the query, for those of `ids` that are in the view."""
+    docids = searcher.view.docids(ids)
+    resolved = resolve(searcher, {query.id: query}, prefix)
+    given = np.array(list(docids.values()), np.int64)
+    [reasons] = explain_retrieved(searcher, searcher.score(resolved, [given]), [given])
+    return {id: reasons[docid] for id, docid in docids.items() if docid in reasons}
+
+
+def explain_retrieved(
+    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts | None = None
+) -> list[Explanations]:
+    """Return for each query docid → why it has its score, with the words that the user typed; nothing for answers.
+
+    texts: documents that have been read already, by docid.
+    """
+    view = searcher.view
+    if view.kind == "answers":
+        return [{} for _ in docids]
+    if texts is None:
+        texts = view.questions_by_docid(np.concatenate(docids).tolist())
+    present = [wanted[[docid in texts for docid in wanted.tolist()]] if len(wanted) else wanted for wanted in docids]
+    reasons = searcher.explain(retrieved, present, texts)
+    queries = zip(retrieved.queries, reasons, strict=True)
+    return [_show_typed_words(own, one.corrections) if one.corrections else own for one, own in queries]
+
+
+def to_run(view: Snapshot, retrieved: Retrieved) -> Run:
+    """Return the retrieved documents by ids, without those deleted since."""
+    docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
+    distinct = find_distinct(docids)
+    ids = view.ids_of(distinct.tolist())
+    found: list[Any] = [*map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())]
+    lacks_any, start = None in ids, 0
+    for one, scores in zip(retrieved.queries, retrieved.scores, strict=True):
+        own = found[start : (start := start + len(scores))]
+        if lacks_any:
+            scores = scores[[id is not None for id in own]]
+            own = [id for id in own if id is not None]
+        columns[one.id] = own, scores
+    return Run(columns)
+
+
+def allowed_docs(view: Snapshot, filter: Filter | None) -> AllowedDocs | None:
+    """Return the documents that satisfy a filter. An index can only apply it to questions, not to answers."""
+    if not filter:
+        return None
+    return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
+
+
+def find_pools(
+    view: Snapshot, queries: Sequence[ResolvedQuery], candidates: Candidates, filter: Filter | None = None
+) -> list[Docids]:
+    """Return the docids of each query's distinct candidates that satisfy the filter, without the query itself."""
+    docids = view.docids({id for one in queries for id in candidates.get(one.id, ())})
+    if filter:
+        allowed = set(view.filtered_docids(filter).tolist())
+        docids = {id: docid for id, docid in docids.items() if docid in allowed}
+    return [_pool(candidates.get(one.id, ()), docids, one) for one in queries]
+
+
+def rank_pools(scored: Retrieved) -> Retrieved:
+    """Return given documents, best first, ties in the given order; a missing score becomes the minimum, at most 0."""
+    filled = [np.where(np.isnan(s), s[~np.isnan(s)].min(initial=0.0), s) for s in scored.scores]
+    return replace(scored, scores=filled).select([_best_first(scores) for scores in filled])
+
+
+def _best_first(scores: Scores, k: int | None = None) -> Ints:
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
+    own = query.excluded.docid if query.excluded and query.excluded.phrasing is None else None
+    pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
+    return np.array(pool, np.int64)
+
+
+def _show_typed_words(reasons: Explanations, corrections: Mapping[str, str]) -> Explanations:
+    """Return the explanations with `typed → corrected` in place of each corrected word."""
+    shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
+    labels = {}
+    for label in {row.word for reason in reasons.values() for row in reason.contributions}:
+        word, near, other = label.partition(" ≈ ")
+        if typed := shown.get(word.lower()):
+            labels[label] = f"{typed}{near}{other}"
+    return {docid: _relabel(reason, labels) if labels else reason for docid, reason in reasons.items()}
+
+
+def _relabel(explanation: Explanation, labels: Mapping[str, str]) -> Explanation:
+    """Return the explanation with other words. labels: word → what is shown instead."""
+    rows = [
+        Contribution(labels[row.word], row.fields, row.score) if row.word in labels else row
+        for row in explanation.contributions
+    ]
+    return replace(explanation, contributions=tuple(rows))

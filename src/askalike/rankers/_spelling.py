@@ -19,8 +19,8 @@ from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
 from askalike.index.rows import find_distinct
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
-from askalike.rankers._searcher import ResolvedQuery
-from askalike.store import View
+from askalike.rankers._queries_and_results import ResolvedQuery
+from askalike.store import Snapshot
 from askalike.text.analyzer import Analyzer
 from askalike.text.language import stop_words
 from askalike.text.typos import is_likely_typo
@@ -104,7 +104,7 @@ class SpellingCorrector:
     postings: the view's index. corrects: whether misspelt words are corrected; unfinished ones are completed anyway.
     """
 
-    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
+    def __init__(self, view: Snapshot, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
         self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
         self._meant: dict[_Typed, str | None] = {}
         self._pairs: dict[_TypedPair, tuple[str, ...]] = {}

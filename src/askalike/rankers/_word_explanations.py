@@ -16,11 +16,9 @@ from askalike.core.arrays import Floats, Vectors
 from askalike.core.hits import Contribution, Explanation, Span
 from askalike.core.lazy import lazy_property
 from askalike.core.records import Answer, Markup, Question
-from askalike.encoders import TextWords
+from askalike.encoders import DistinctWords, TextWords
 from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.clean import MAX_CACHED_TEXTS
-from askalike.text.features.hashed_ngrams import WeightedRows, WordRows, add_rows, prefetch_rows
-from askalike.text.tokens import Tokens
 from askalike.text.words import WordForm, find_form
 
 MIN_SUM = 1e-9
@@ -29,15 +27,11 @@ MAX_WORDS = 24
 """Maximum number of words of a text that are left out, one at a time."""
 MIN_WORD_SIMILARITY = 0.4
 """Minimum cosine of two words that are shown as a pair."""
-MIN_SQUARE = np.float32(0.15)
-"""Below the square of MIN_WORD_SIMILARITY: what is below it need not be divided to know that it is not shown."""
 SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
 
-AHEAD = 4
-"""The distance, in words, at which rows are read from memory ahead."""
 MAX_CACHED_LABELS = 4_096
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
@@ -101,21 +95,24 @@ class WordComparison:
     def __init__(self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields]) -> None:
         texts = [query, *[text for fields in documents for text in fields.values()]]
         words = self._words = encoder.words(texts)
+        numbers, ends = words.tokens.numbers, words.tokens.ends
         self._fields = ["", *chain.from_iterable(documents)]
-        self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
-        count, own = len(words.tokens.numbers), words.tokens.numbers[: words.tokens.ends[1]].tolist()
-        self.query_forms = [find_form(words.known[number]) for number in own]
+        self._ends = ends[[*accumulate(map(len, documents), initial=1)]]
+        """(documents + 1): the index of each document's first word among those of all texts."""
+        self.query_forms = [find_form(words.known[number]) for number in numbers[: ends[1]].tolist()]
         """The query's words without surrounding punctuation."""
-        shape = (len(documents), len(own))
+        distinct = words.distinct()
+        own = distinct.places[: ends[1]]
+        squares = np.empty(len(distinct.forms), np.float32)
+        products = np.empty((len(squares), len(own)), np.float32)
+        cosines = np.empty(products.shape)
+        _compare_words(distinct, own, squares, products, cosines)
+        shape = len(documents), len(own)
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
-        self._nearest = np.full((*shape, 3), -1, np.int64)
-        """The number, the text and the offset in it of the most similar words; −1 if none is similar enough."""
-        _compare_words(
-            *words[1:], self._first_texts, np.full((1 << (2 * count).bit_length(), 2), -1, np.int64),
-            np.empty((len(own) + 1, words.matrix.halves.shape[1]), np.float32),
-            np.empty((2 * count + 2, len(own)), np.float32), self.products, self._nearest.reshape(-1, 3),
-        )  # fmt: skip
+        self._nearest = np.full(shape, -1, np.int64)
+        """The indexes of the most similar words among those of all texts; −1 if none is similar enough."""
+        _choose_words(distinct.places, self._ends, products, cosines, self.products, self._nearest)
 
     @lazy_property
     def _vectors(self) -> NDArray[np.float32]:
@@ -123,8 +120,7 @@ class WordComparison:
 
     def sum(self, document: int) -> NDArray[np.float32]:
         """Return a document's vector, (dim,)."""
-        first, last = (self._words.tokens.ends[self._first_texts[document + n]] for n in range(2))
-        total: NDArray[np.float32] = self._vectors[first:last].sum(axis=0)
+        total: NDArray[np.float32] = self._vectors[self._ends[document] : self._ends[document + 1]].sum(axis=0)
         return total
 
     def nearest(self) -> list[list[Word | None]]:
@@ -132,18 +128,22 @@ class WordComparison:
 
         An identical word comes first; None if no word is similar enough.
         """
-        known, fields, documents = self._words.known, self._fields, list[list[Word | None]]()
-        for own in self._nearest.tolist():
+        tokens, known, names = self._words.tokens, self._words.known, self._fields
+        places = np.maximum(self._nearest, 0)
+        fields = tokens.ends.searchsorted(places, "right") - 1
+        columns = self._nearest, tokens.numbers[places], fields, tokens.starts[places]
+        found: list[list[Word | None]] = []
+        for document in zip(*(column.tolist() for column in columns), strict=True):
             words: list[Word | None] = []
-            for number, text, start in own:
-                if number < 0:
+            for place, number, field, start in zip(*document, strict=True):
+                if place < 0:
                     words.append(None)
                     continue
-                found, offset, _ = find_form(known[number])
+                text, offset, _ = find_form(known[number])
                 first = start + offset
-                words.append(Word(found, Span(fields[text], first, first + len(found))))
-            documents.append(words)
-        return documents
+                words.append(Word(text, Span(names[field], first, first + len(text))))
+            found.append(words)
+        return found
 
 
 def explain_by_words(
@@ -221,59 +221,45 @@ def _multiply(one: NDArray[np.float32], other: NDArray[np.float32]) -> np.float3
 
 
 @inlined(fastmath=True)
-def _rounded_cosine(dot: np.float32, square: np.float32, other: np.float32, is_same: bool) -> np.float64:
-    norms = np.sqrt(square * other)
-    cosine = dot / norms if norms > 0 else np.float32(0)
-    rounded: np.float64 = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * is_same
+def _rounded_cosine(dot: np.float32, squares: np.float32) -> np.float64:
+    cosine = dot / np.sqrt(squares) if squares > 0 else np.float32(0)
+    rounded: np.float64 = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT
     return rounded
 
 
 @compiled()
 def _compare_words(
-    rows: WordRows, tokens: Tokens, skipped: NDArray[np.bool_], matrix: WeightedRows, first_texts: NDArray[np.int64],
-    slots: Matrix[np.int64], vectors: Matrix[np.float32], memory: Matrix[np.float32], sums: Matrix[np.float64],
-    nearest: Matrix[np.int64],
+    words: DistinctWords, own: NDArray[np.int64], squares: NDArray[np.float32], products: Matrix[np.float32],
+    cosines: Matrix[np.float64],
 ) -> None:  # fmt: skip
-    """Add the products of the query's words with each document's, and write which of these have the best cosines.
+    """Write the products and the cosines of n distinct words with the query's, (n, query's words) each.
 
-    The query is the first text. Each distinct word is multiplied once, and the cosine is 0 for what has neither letters
-    nor digits, as a dash is nobody's word. first_texts: (documents + 1), the index of each document's first text.
-    slots: 2^n pairs of −1, at least twice as many as words. vectors, memory: working memory, a vector for each word of
-    the query and one more; twice as many rows as words and two more, with a column for each word of the query.
-    nearest: for each document and word of the query the number, the text and the offset of a word.
+    own: the query's words among them. squares: (n), working memory. Cosines are SAME_WORD larger for the same word, and
+    0 for what has neither letters nor digits, as a dash is nobody's word.
     """
-    width, last, count = sums.shape[1], len(slots) - 1, 0
-    word, squares, best = vectors[width], memory[0], memory[1]
-    for j in range(width):
-        number = tokens.numbers[j]
-        add_rows(rows.rows, rows.ends[number], rows.ends[number + 1 - skipped[j]], matrix, vectors[j])
-        squares[j] = _multiply(vectors[j], vectors[j])
+    for i in range(len(words.vectors)):
+        squares[i] = _multiply(words.vectors[i], words.vectors[i])
+    for i in range(len(words.vectors)):
+        for j in range(len(own)):
+            is_same = words.forms[i] == words.forms[own[j]]
+            products[i, j] = _multiply(words.vectors[i], words.vectors[own[j]])
+            cosine = _rounded_cosine(products[i, j], squares[i] * squares[own[j]])
+            cosines[i, j] = cosine + SAME_WORD * is_same if words.forms[i] else 0.0
+
+
+@compiled()
+def _choose_words(
+    places: NDArray[np.int64], ends: NDArray[np.int64], products: Matrix[np.float32], cosines: Matrix[np.float64],
+    sums: Matrix[np.float64], nearest: Matrix[np.int64],
+) -> None:  # fmt: skip
+    """Add up the products of each document's words, and find the first one with the best cosine.
+
+    places: the distinct word of each word. ends: (documents + 1), each document's first word. nearest: −1 at first.
+    """
     for document in range(len(sums)):
-        for j in range(width):
-            best[j] = np.float32(0)
-        for text in range(first_texts[document], first_texts[document + 1]):
-            for i in range(tokens.ends[text], tokens.ends[text + 1]):
-                if i + AHEAD < len(tokens.numbers):
-                    number = tokens.numbers[i + AHEAD]
-                    prefetch_rows(rows.rows, rows.ends[number], rows.ends[number + 1], matrix)
-                number = tokens.numbers[i]
-                key = 2 * number + skipped[i]
-                slot = key & last
-                while slots[slot, 0] >= 0 and slots[slot, 0] != key:
-                    slot = (slot + 1) & last
-                if slots[slot, 0] < 0:
-                    count += 2
-                    slots[slot, 0], slots[slot, 1], form = key, count, rows.forms[number]
-                    add_rows(rows.rows, rows.ends[number], rows.ends[number + 1 - skipped[i]], matrix, word)
-                    square = _multiply(word, word)
-                    for j in range(width):
-                        dot, is_same = _multiply(word, vectors[j]), form == rows.forms[tokens.numbers[j]]
-                        memory[count, j], memory[count + 1, j] = dot, np.float32(0)
-                        if form and (is_same or (dot > 0 and dot * dot > MIN_SQUARE * square * squares[j])):
-                            memory[count + 1, j] = _rounded_cosine(dot, square, squares[j], is_same)
-                products, cosines = memory[slots[slot, 1]], memory[slots[slot, 1] + 1]
-                for j in range(width):
-                    sums[document, j] += np.float64(products[j])
-                    if cosines[j] > best[j] and cosines[j] >= MIN_WORD_SIMILARITY:
-                        best[j], at = cosines[j], document * width + j
-                        nearest[at, 0], nearest[at, 1], nearest[at, 2] = number, text, tokens.starts[i]
+        for i in range(ends[document], ends[document + 1]):
+            for j in range(sums.shape[1]):
+                sums[document, j] += np.float64(products[places[i], j])
+                cosine, best = cosines[places[i], j], nearest[document, j]
+                if cosine >= MIN_WORD_SIMILARITY and (best < 0 or cosine > cosines[places[best], j]):
+                    nearest[document, j] = i

@@ -16,17 +16,10 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
 from askalike.index.engine import ArchiveIndex
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, exclude_own
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import (
-    DEPTH_FACTOR,
-    Explanations,
-    ResolvedQuery,
-    Retrieved,
-    Searcher,
-    Texts,
-    exclude_own,
-)
-from askalike.store import TrainingView, View
+from askalike.rankers._searcher import DEPTH_FACTOR, Searcher
+from askalike.store import Snapshot, TrainingView, View
 from askalike.store.contents import docids_of_answers, docids_of_questions
 
 
@@ -71,26 +64,31 @@ class ByQuestionRanker(Ranker):
     def fit(self, view: TrainingView) -> Self:
         return type(self)(self.inner.fit(view), self.settings, self.name)
 
-    def build(self, view: View, progress: Progress | None = None) -> None:
+    def build(self, view: Snapshot, progress: Progress | None = None) -> None:
         """Build the index of the questions. Raises SettingsError for a view of questions."""
-        self.inner.build(self._questions(view), progress)
+        self.inner.build(_questions_of(self._require_answers(view)), progress)
 
-    def open(self, view: View) -> "ByQuestionSearcher":
-        return ByQuestionSearcher(self.name, view, self.inner.open(self._questions(view)))
+    def open(self, view: Snapshot) -> "ByQuestionSearcher":
+        answers = self._require_answers(view)
+        return ByQuestionSearcher(self.name, answers, self.inner.open(_questions_of(answers)))
 
-    def index_paths(self, view: View) -> Sequence[Path]:
-        return self.inner.index_paths(replace(view, kind="questions"))
+    def index_paths(self, view: Snapshot) -> Sequence[Path]:
+        return self.inner.index_paths(_questions_of(view))
 
-    def start_rebuild(self, view: View) -> None:
-        self.inner.start_rebuild(replace(view, kind="questions"))
+    def start_rebuild(self, view: Snapshot) -> None:
+        self.inner.start_rebuild(_questions_of(view))
 
-    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
-        return self.inner.indexes(replace(view, kind="questions"), refresh=refresh)
+    def indexes(self, view: Snapshot, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
+        return self.inner.indexes(_questions_of(view), refresh=refresh)
 
-    def _questions(self, view: View) -> View:
-        if view.kind != "answers":
+    def _require_answers(self, view: Snapshot) -> View:
+        if view.kind != "answers" or not isinstance(view, View):
             raise SettingsError(f"{self.name}: ranks answers; to rank questions, use {self.inner.name}")
-        return replace(view, kind="questions")
+        return view
+
+
+def _questions_of(view: Snapshot) -> Snapshot:
+    return replace(view, kind="questions") if isinstance(view, View) else view
 
 
 class ByQuestionSearcher(Searcher):
@@ -98,7 +96,7 @@ class ByQuestionSearcher(Searcher):
 
     def __init__(self, name: str, view: View, inner: Searcher) -> None:
         super().__init__(name, view)
-        self.inner = inner
+        self.inner, self._answers = inner, view
         self.correctors, self.completes_words = inner.correctors, inner.completes_words
         self.detects_language = inner.detects_language
 
@@ -107,7 +105,7 @@ class ByQuestionSearcher(Searcher):
         depth, queries = k, exclude_own(self.inner.view, queries)
         while True:
             questions = self.inner.retrieve(queries, depth)
-            answers = docids_of_answers(self.view, questions.distinct_docids)
+            answers = docids_of_answers(self._answers, questions.distinct_docids)
             rows = zip(questions.docids, questions.scores, strict=True)
             found = [_answers(docids, scores, answers, k, allowed) for docids, scores in rows]
             pairs = zip(found, questions.docids, strict=True)
@@ -119,7 +117,7 @@ class ByQuestionSearcher(Searcher):
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
-        questions = docids_of_questions(self.view, {int(docid) for own in docids for docid in own})
+        questions = docids_of_questions(self._answers, {int(docid) for own in docids for docid in own})
         rows = [np.array([questions.get(int(n), -1) for n in own], np.int64) for own in docids]
         scored = self.inner.score(exclude_own(self.inner.view, queries), rows)
         return Retrieved(queries, docids, scored.scores, scored.scores, vectors=scored.vectors)

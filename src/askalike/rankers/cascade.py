@@ -11,9 +11,9 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Texts
-from askalike.store import View
+from askalike.store import Snapshot
 
 
 class CascadeSettings(CompositeSettings):
@@ -40,14 +40,14 @@ class CascadeRanker(CompositeRanker):
     def needs_candidates(self) -> bool:
         return self.parts[0].needs_candidates
 
-    def open(self, view: View) -> "CascadeSearcher":
+    def open(self, view: Snapshot) -> "CascadeSearcher":
         return CascadeSearcher(self, view)
 
 
 class CascadeSearcher(CompositeSearcher):
     """See CascadeRanker."""
 
-    def __init__(self, ranker: CascadeRanker, view: View) -> None:
+    def __init__(self, ranker: CascadeRanker, view: Snapshot) -> None:
         super().__init__(ranker, view)
         self.has_similarity = self.parts[1].has_similarity
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
@@ -17,7 +17,7 @@ from askalike.core import registry
 from askalike.core.arrays import Docids, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import LazyShares, TopDocs
+from askalike.core.hits import LazyMapping, TopDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.records import Answer, AnsweredQuestion, Question
@@ -30,22 +30,15 @@ from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.learning.trainers import load_recipe
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
-from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._fields import ANSWER_WEIGHT, FieldSettings, add_answers, changed_documents
+from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._network_explanations import explain_network
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
 from askalike.rankers._ranker import Ranker, VectorScores
-from askalike.rankers._searcher import (
-    ANSWER_WEIGHT,
-    Explanations,
-    FieldSettings,
-    ResolvedQuery,
-    Retrieved,
-    Searcher,
-    Texts,
-    fill_missing,
-)
+from askalike.rankers._searcher import Searcher
 from askalike.rankers._word_explanations import RawText, WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
-from askalike.store import TrainingView, View
+from askalike.store import Snapshot, TrainingView
 from askalike.store.encoding_progress import record_encoding
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
@@ -165,19 +158,19 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         fitted = self.encoder.fit(view)
         return self if fitted is self.encoder else _rank_by(fitted, self.settings, self.name)
 
-    def follow(self, view: View) -> None:
+    def follow(self, view: Snapshot) -> None:
         """See Ranker.follow. Many changes are not encoded by the teacher; their vectors are looked up at first."""
         few = not self.encoder.can_approximate or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
         if few or view.engine:
             self.build(view)
 
-    def open(self, view: View) -> "DenseSearcher":
+    def open(self, view: Snapshot) -> "DenseSearcher":
         index = self._current_index(view)
         if not self.encoder.can_approximate or not isinstance(index, VectorIndex):
             return DenseSearcher(self, view, self._built_index(view).searcher)
         return DenseSearcher(self, view, self._search_with_pending(view, index))
 
-    def _search_with_pending(self, view: View, index: VectorIndex) -> VectorSearcher:
+    def _search_with_pending(self, view: Snapshot, index: VectorIndex) -> VectorSearcher:
         """Return a searcher of the index and of later changes, with looked-up vectors for these."""
         state = (index, index.change, view.last_change)
         if state[1] == state[2]:
@@ -186,7 +179,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
             self._pending = state, self._look_up_changes(view, index)
         return self._pending[1]
 
-    def _look_up_changes(self, view: View, index: VectorIndex) -> VectorSearcher:
+    def _look_up_changes(self, view: Snapshot, index: VectorIndex) -> VectorSearcher:
         rows = [
             (docid, phrasing, attributes.title_key(phrasing), text)
             for docid, texts, attributes in self._documents(view, index.change)
@@ -201,13 +194,13 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         pending = PendingVectors(*numbers, vectors, np.array(keys, np.uint64))
         return index.search_with(pending, sorted(gone))
 
-    def field_encoder(self, view: View) -> FieldEncoder:
+    def field_encoder(self, view: Snapshot) -> FieldEncoder:
         """Return the encoder of the view's documents and of queries."""
         fields, usual = self._list_fields(view)
         own = self.settings.field_weights if len(fields) > 1 else None
         return FieldEncoder(self.encoder, fields, own or usual, self.settings.title_factor)
 
-    def _list_fields(self, view: View) -> tuple[Sequence[str], tuple[float, ...]]:
+    def _list_fields(self, view: Snapshot) -> tuple[Sequence[str], tuple[float, ...]]:
         """Return the fields that are encoded, of which an answer has only one, and their usual weights."""
         fields = self.settings.field_names
         if len(fields) > 1 and view.kind == "answers":
@@ -225,27 +218,27 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         values = [vectors, fields if len(fields) > 1 else fields[0], self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
-    def _index_name(self, view: View) -> str:
+    def _index_name(self, view: Snapshot) -> str:
         return f"vectors-{view.kind}-{self._digest[:12]}"
 
     def _open_index(
-        self, engine: IndexEngine, location: IndexLocation, view: View
+        self, engine: IndexEngine, location: IndexLocation, view: Snapshot
     ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
         fields, weights = self._list_fields(view)
         layout = VectorLayout(self._digest, self.settings.storage, weights if fields[1:] else ())
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
-    def _record_progress(self, view: View, writer: VectorsWriter) -> AbstractContextManager[Callable[[int], None]]:
+    def _record_progress(self, view: Snapshot, writer: VectorsWriter) -> AbstractContextManager[Callable[[int], None]]:
         if not self._shares_vectors(view, writer):
             return super()._record_progress(view, writer)
         return record_encoding(view.path, self.name, view.count_changed(writer.change))
 
-    def _shares_vectors(self, view: View, writer: VectorsWriter) -> bool:
+    def _shares_vectors(self, view: Snapshot, writer: VectorsWriter) -> bool:
         """Return whether there are many changes for a slow encoder; its vectors are then shared by all commands."""
         is_kept = view.engine != IN_MEMORY and view.count_changed(writer.change) > MAX_FOLLOWED
         return is_kept and self.encoder.share_vectors(view.path, len(view)) is not None
 
-    def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
+    def _write_documents(self, view: Snapshot, writer: VectorsWriter) -> Iterator[int]:
         done, size = 0, SLOW_BATCH if self._shares_vectors(view, writer) else BATCH
         batches = self._batches(view, writer.change, writer.sent_docid, size)
         for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
@@ -254,7 +247,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
             done += phrasings.count(0)
             yield done
 
-    def _batches(self, view: View, since: int, sent_docid: int, size: int) -> Iterator[list[EncodedDocument]]:
+    def _batches(self, view: Snapshot, since: int, sent_docid: int, size: int) -> Iterator[list[EncodedDocument]]:
         """Yield the documents not sent yet, about `size` at a time."""
         batch: list[EncodedDocument] = []
         for docid, texts, attributes in self._documents(view, since):
@@ -266,7 +259,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         if batch:
             yield batch
 
-    def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
+    def _documents(self, view: Snapshot, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
         """Yield (docid, phrasings, attributes) of each document added or changed after a change number."""
         for docid, document, attributes in changed_documents(view, since, self.settings):
             if isinstance(document, Answer):
@@ -284,12 +277,19 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return replace(question, title=text, body="")
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RetrievedByVectors(Retrieved):
+    """encoded: the queries' vectors; None for no queries."""
+
+    encoded: VectorQueries | None
+
+
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
     has_similarity = True
 
-    def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
+    def __init__(self, ranker: DenseRanker, view: Snapshot, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
@@ -309,7 +309,7 @@ class DenseSearcher(Searcher):
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
-        encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
+        encoded = known.encoded if isinstance(known, RetrievedByVectors) else self._encode(queries)
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
@@ -323,8 +323,8 @@ class DenseSearcher(Searcher):
         """Return the queries' vectors; None for no queries."""
         if not queries:
             return None
-        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return VectorQueries(self._fields.encode_queries([one.finished or one.query for one in queries]), excluded)
+        vectors = self._fields.encode_queries([one.finished or one.query for one in queries])
+        return VectorQueries(vectors, [one.excluded for one in queries])
 
     def _found(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
@@ -333,21 +333,23 @@ class DenseSearcher(Searcher):
         vectors = known.vectors if known else self._fields.unit_queries(encoded.vectors) if encoded else None
         unrelated = self._ranker.encoder.unrelated_score
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
-        return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
+        return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
-        if not len(docids):
+        assert isinstance(retrieved, RetrievedByVectors)
+        encoded = retrieved.encoded
+        if encoded is None or not len(docids):
             return {}
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
-        documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
-        of_fields = FieldShares(self._fields, self._vectors, retrieved.encoded, row, docids, scores)
+        documents = [self._phrasing_fields(encoded, row, texts[docid], docid) for docid in docids.tolist()]
+        of_fields = FieldShares(self._fields, self._vectors, encoded, row, docids, scores)
 
         def share(place: int) -> Mapping[str, float]:
             if "rephrasing" in documents[place]:
                 return {"rephrasing": scores[place]}
             return self._name_fields(of_fields.rows[place], documents[place])
 
-        shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
+        shares = [LazyMapping(partial(share, place)) for place in range(len(scores))]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_query(query.finished or query.query)
         if reader:

@@ -11,10 +11,10 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import retrieve
-from askalike.rankers._searcher import DEPTH_FACTOR, Explanations, ResolvedQuery, Retrieved, Texts
-from askalike.store import View
+from askalike.rankers._searcher import DEPTH_FACTOR, retrieve
+from askalike.store import Snapshot
 
 
 class DistinctSettings(CompositeSettings):
@@ -32,7 +32,7 @@ class DistinctRanker(CompositeRanker):
     """
 
     settings_class: ClassVar[type[CompositeSettings]] = DistinctSettings
-    _clusters: tuple[View, tuple[int, int], "ClusterTable"] | None = None
+    _clusters: tuple[Snapshot, tuple[int, int], "ClusterTable"] | None = None
 
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "distinct") -> None:
         super().__init__(parts, settings, name)
@@ -40,7 +40,7 @@ class DistinctRanker(CompositeRanker):
             raise SettingsError(f"{name}: expected one part, the ranker, got {len(parts)}")
         self.part = parts[0]
 
-    def open(self, view: View) -> "DistinctSearcher":
+    def open(self, view: Snapshot) -> "DistinctSearcher":
         """See Ranker.open. The clusters are read again if the archive's labels have changed."""
         version = view.labels_version
         if self._clusters is None or self._clusters[:2] != (view, version):
@@ -51,7 +51,7 @@ class DistinctRanker(CompositeRanker):
 class ClusterTable:
     """The duplicate clusters of a view's documents."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: Snapshot) -> None:
         names = view.clusters().visible_names
         docids = sorted((docid, names[id]) for id, docid in view.docids(names).items())
         first: dict[str, int] = {}
@@ -73,7 +73,7 @@ class DistinctSearcher(CompositeSearcher):
 
     adds_titles = False  # the part has added them, and another one may be a duplicate of a hit
 
-    def __init__(self, ranker: DistinctRanker, view: View, clusters: ClusterTable) -> None:
+    def __init__(self, ranker: DistinctRanker, view: Snapshot, clusters: ClusterTable) -> None:
         super().__init__(ranker, view)
         (self.part,) = self.parts
         self.has_similarity = self.part.has_similarity

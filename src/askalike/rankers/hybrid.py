@@ -4,8 +4,7 @@ Absolute scores, with 1 for the same text, are comparable between queries and ra
 depend on k, on candidates or on filters.
 
 Beside an encoder words have a small weight, as their score is low for the same question in other words. A document
-with nearly all words of the query is right all the same: of s, the weighted mean, and l, the lexical score,
-1 − (1 − s)(1 − l^p)^3 is high if either is (p: `Encoder.lexical_power`).
+with nearly all words of the query is right all the same: see `gain_of_evidence`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,18 +20,18 @@ from askalike import rankers
 from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import Contribution, Explanation, LazyShares, Run, Span
+from askalike.core.hits import Contribution, Explanation, LazyMapping, Run, Span
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, fill_missing, resolve
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
-from askalike.rankers._searcher import TYPED_DEPTH, Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
-from askalike.store import View
+from askalike.rankers._searcher import TYPED_DEPTH, Candidates, find_pools, first_hits, rank_pools, to_run
+from askalike.store import Snapshot
 
 LEXICAL_EVIDENCE = 3
-"""Number of times that a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
+"""Number of times that a high lexical score counts as evidence of its own; see `gain_of_evidence`."""
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
@@ -93,14 +92,14 @@ class HybridRanker(CompositeRanker):
         choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
         return ({"weights": choices},)
 
-    def open(self, view: View) -> "HybridSearcher":
+    def open(self, view: Snapshot) -> "HybridSearcher":
         return HybridSearcher(self, view)
 
 
 class HybridSearcher(CompositeSearcher):
     """See HybridRanker."""
 
-    def __init__(self, ranker: HybridRanker, view: View) -> None:
+    def __init__(self, ranker: HybridRanker, view: Snapshot) -> None:
         super().__init__(ranker, view)
         self._ranker = ranker
         self._power, self._lexical = ranker.evidence_power, ranker.lexical_places
@@ -144,8 +143,8 @@ class HybridSearcher(CompositeSearcher):
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
             ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
-        found, adds = titles(), candidates is None
-        return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
+        adds = candidates is None
+        return [to_run(self.view, first_hits(self, one, titles, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
@@ -197,8 +196,7 @@ class HybridSearcher(CompositeSearcher):
         mean: Scores = (np.array([weight / total for weight in dependent])[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
         if self._power and self._lexical:
-            lexical = _limit(scores[self._lexical].max(axis=0))
-            gain = (1 - _limit(mean)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
+            gain = gain_of_evidence(mean, scores[self._lexical].max(axis=0), self._power)
         return np.array(weights)[:, None] * scores, mean, gain
 
     def _explain_query(
@@ -215,6 +213,17 @@ class HybridSearcher(CompositeSearcher):
             docid: merge_explanations(explanations, dict(zip(names, shares, strict=True)))
             for docid, explanations, shares in zip(wanted, of_documents, weighted.T.tolist(), strict=True)
         }
+
+
+def gain_of_evidence(mean: Scores, lexical: Scores, power: int) -> Scores:
+    """Return what high lexical scores add to weighted means: (1 − s)(1 − (1 − l^p)^3), both between 0 and 1.
+
+    With the mean s it is 1 − (1 − s)(1 − l^p)^3, which is high if the mean s or the lexical score l is: a noisy or, in
+    which l^p counts LEXICAL_EVIDENCE times. The higher the power p, the closer to 1 a lexical score must be to count.
+    p (`Encoder.lexical_power`) and the exponent were measured with MiniLM on thirteen sets of queries;
+    experiments/fusion.py chooses the weights in s.
+    """
+    return (1 - _limit(mean)) * (1 - (1 - _limit(lexical) ** power) ** LEXICAL_EVIDENCE)
 
 
 def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tuple[float, ...]:
@@ -276,7 +285,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             own_spans = tuple(span for span in own_spans if span.field not in other)
         spans |= dict.fromkeys(own_spans)
     rows = Contribution.of_rows(words.values())
-    of_fields = LazyShares(partial(_merge_fields, explanations, parts.values()))
+    of_fields = LazyMapping(partial(_merge_fields, explanations, parts.values()))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts, of_fields)
 
 

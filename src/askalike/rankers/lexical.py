@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -18,27 +19,25 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.hits import Contribution, Explanation, Span
 from askalike.core.records import Answer, AnsweredQuestion, Markup, Question
 from askalike.core.values import check_weights
-from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
+from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, PreparedTerms, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
-from askalike.index.lexical.searcher import TermContributions
+from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.terms import mark_terms, parse_terms
-from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
-from askalike.rankers._ranker import WordScores
-from askalike.rankers._searcher import (
+from askalike.rankers._fields import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
-    Explanations,
     FieldSettings,
-    ResolvedQuery,
-    Retrieved,
-    Searcher,
-    Texts,
-    is_title,
+    add_answers,
+    changed_documents,
 )
+from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, is_title
+from askalike.rankers._ranker import WordScores
+from askalike.rankers._searcher import Searcher
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
-from askalike.store import View
+from askalike.store import Snapshot, View
 from askalike.store.contents import has_content
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import ENGLISH, stop_words
@@ -164,7 +163,7 @@ class TermExtractor:
 
         The title of a document is compared with the title of the query, other fields with all of it.
         """
-        excluded, language = (resolved.excluded_docid, resolved.excluded_phrasing), resolved.language
+        language = resolved.language
         texts, unfinished, terms = self.query_texts(resolved), None, list[list[str]]()
         for number, text in enumerate(texts, 1):
             if resolved.prefix and text and not any(texts[number:]):
@@ -174,13 +173,14 @@ class TermExtractor:
                 terms.append(self.analyzer.analyze(text, language))
         every = [term for own in terms for term in own]
         fields = self.fields if kind == "questions" else ("text",)
-        marked = _mark_fields(fields, {"title": terms[0], **dict.fromkeys(("body", "text", "answer"), every)})
+        of_fields = [terms[0] if field == "title" else every for field in fields]
+        marked = [term for number, own in enumerate(of_fields) for term in mark_terms(own, number)]
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
         whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
         light = self.light_words(language) if self.settings.function_words < 1 else {}
-        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
+        return QueryTerms(marked, unfinished, resolved.excluded, whole, field_factors=factors, word_factors=light)
 
     def many_query_terms(self, queries: Sequence[ResolvedQuery], kind: str) -> Sequence[QueryTerms]:
         """Return the `query_terms` of each query; of many without unfinished words all at once."""
@@ -193,7 +193,7 @@ class TermExtractor:
         if any(is_whole):
             factors = np.ones((len(queries), len(fields)))
             factors[is_whole] = [self.settings.title_factor if field == "title" else 1.0 for field in fields]
-        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
+        excluded = [one.excluded for one in queries]
         return TermColumns.of_texts(terms, [field != "title" for field in fields], excluded, factors)
 
     def light_words(self, language: str | None) -> Mapping[str, float]:
@@ -241,7 +241,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self._corrector: tuple[View, TermsSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[Snapshot, TermsSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -276,10 +276,10 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             grid["code"] = ("keep", "drop")
         return grid
 
-    def open(self, view: View) -> "LexicalSearcher":
+    def open(self, view: Snapshot) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def corrector(self, view: View, postings: TermsSearcher) -> SpellingCorrector:
+    def corrector(self, view: Snapshot, postings: TermsSearcher) -> SpellingCorrector:
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
@@ -290,17 +290,17 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             )
         return kept[2]
 
-    def _index_name(self, view: View) -> str:
+    def _index_name(self, view: Snapshot) -> str:
         return f"terms-{view.kind}-{self._digest}"
 
     def _open_index(
-        self, engine: IndexEngine, location: IndexLocation, view: View
+        self, engine: IndexEngine, location: IndexLocation, view: Snapshot
     ) -> ArchiveIndex[TermsSearcher, TermsWriter]:
         fields = len(self.extractor.fields) if view.kind == "questions" else 1
         layout = LexicalLayout(self.extractor.fingerprint, self.settings.lengths == "exact", fields)
         return engine.lexical(location, layout, self.similarity)
 
-    def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
+    def _write_documents(self, view: Snapshot, writer: TermsWriter) -> Iterator[int]:
         done, sent_docid, language = 0, writer.sent_docid, view.language
         for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change, self.settings), 1):
             if docid > sent_docid:
@@ -311,10 +311,18 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             yield done
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RetrievedByWords(Retrieved):
+    """prepared: the queries' terms as the index knows them. matches: those of each document, once they are scored."""
+
+    prepared: PreparedTerms
+    matches: CandidateMatches | None = None
+
+
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
-    def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
+    def __init__(self, ranker: LexicalRanker, view: Snapshot, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
         self._postings, self.titles = postings, postings if ranker.settings.finds_titles else None
@@ -324,9 +332,10 @@ class LexicalSearcher(Searcher):
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        encoded = self._prepare(queries)
-        tops = self._postings.search(encoded, k, allowed)
-        return Retrieved(queries, [top.docids for top in tops], [top.scores for top in tops], encoded=encoded)
+        prepared = self._prepare(queries)
+        tops = self._postings.search(prepared, k, allowed)
+        docids, scores = [top.docids for top in tops], [top.scores for top in tops]
+        return RetrievedByWords(queries, docids, scores, prepared=prepared)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
@@ -335,24 +344,24 @@ class LexicalSearcher(Searcher):
 
         For the absolute score see CandidateMatches.
         """
-        encoded = known.encoded if known else self._prepare(queries)
-        matches = self._postings.match(encoded, docids, known.topdocs if known else None)
-        return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
+        prepared = known.prepared if isinstance(known, RetrievedByWords) else self._prepare(queries)
+        matches = self._postings.match(prepared, docids, known.topdocs if known else None)
+        return RetrievedByWords(queries, docids, matches.scores, matches.absolute, prepared=prepared, matches=matches)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
         if "answer" in self._extractor.fields:
             texts = add_answers(self.view, texts)
-        matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
-        terms = retrieved.encoded.queries
-        return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
+        assert isinstance(retrieved, RetrievedByWords)
+        matches = self._postings.contributions(retrieved.prepared, docids, retrieved.matches)
+        terms = retrieved.prepared.queries
+        rows = zip(retrieved.queries, terms, docids, matches, strict=True)
+        return [self._explain_query(*row, texts) for row in rows]
 
-    def _prepare(self, queries: Sequence[ResolvedQuery]) -> Any:
+    def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
         """Return the queries' terms as the index knows them."""
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
-
-    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> Sequence[QueryTerms]:
-        return self._extractor.many_query_terms(queries, self.view.kind)
+        terms = self._extractor.many_query_terms(queries, self.view.kind)
+        return self._postings.prepare(terms, self._ranker.similarity, self._field_weights)
 
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
@@ -384,7 +393,8 @@ class LexicalSearcher(Searcher):
 
     def score_terms(self, retrieved: Retrieved) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's documents."""
-        matches = self._postings.contributions(retrieved.encoded, retrieved.docids, retrieved.matches)
+        assert isinstance(retrieved, RetrievedByWords)
+        matches = self._postings.contributions(retrieved.prepared, retrieved.docids, retrieved.matches)
         return [[match.scores for match in own] for own in matches]
 
 

@@ -13,9 +13,10 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.records import Answer, Question
 from askalike.rankers._network_explanations import explain_by_occlusion
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker, candidates_needed
-from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Searcher, Texts
-from askalike.store import View
+from askalike.rankers._searcher import Searcher
+from askalike.store import Snapshot
 
 
 class PairScorer(Protocol):
@@ -61,14 +62,14 @@ class PairwiseRanker(Ranker):
     def learned_labels(self) -> LearnedLabels:
         return getattr(self.scorer, "learned_labels", LearnedLabels())
 
-    def open(self, view: View) -> "PairwiseSearcher":
+    def open(self, view: Snapshot) -> "PairwiseSearcher":
         return PairwiseSearcher(self.name, view, self.scorer)
 
 
 class PairwiseSearcher(Searcher):
     """See PairwiseRanker."""
 
-    def __init__(self, name: str, view: View, scorer: PairScorer) -> None:
+    def __init__(self, name: str, view: Snapshot, scorer: PairScorer) -> None:
         super().__init__(name, view)
         self.scorer = scorer
 

@@ -16,9 +16,10 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import Contribution, Explanation
 from askalike.index.rows import find_distinct
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Explanations, ResolvedQuery, Retrieved, Searcher, Texts
-from askalike.store import View
+from askalike.rankers._searcher import Searcher
+from askalike.store import Snapshot
 
 MANY_VOTES = 100.0
 """Number of votes that gives an absolute score of 1."""
@@ -44,7 +45,7 @@ class VotesRanker(Ranker):
         """Now: the number of votes at an earlier date is not known."""
         return values.now()
 
-    def open(self, view: View) -> "VotesSearcher":
+    def open(self, view: Snapshot) -> "VotesSearcher":
         return VotesSearcher(self.name, view)
 
 

@@ -1,1 +1,1 @@
-"""A search, a step a file: resolve (askalike.rankers._ranking), retrieve (a ranker), select, explain; see engine."""
+"""A search, a step a file: resolve, retrieve (both in askalike.rankers), select, explain; see archive_retriever."""

@@ -14,8 +14,8 @@ from askalike.core.files import compute_sha256, folder_errors, replace_folder
 from askalike.core.model_folders import LearnedLabels, find_model
 from askalike.core.records import Question
 from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
-from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
+from askalike.encoders.transformer.hub import fetch_model, needed_files
 from askalike.rankers import MODELS_FOLDER
 from askalike.search import interim
 from askalike.store import Archive, count_questions_by, serve_ranker, takes_archive

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from askalike import rankers
 from askalike.core.records import Question
 from askalike.rankers import Searcher
+from askalike.store import View
 from askalike.store.contents import duplicate_links_at
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import plain_text
@@ -25,13 +26,12 @@ class Precedent:
     score: float
 
 
-def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
+def find_precedents(view: View, searcher: Searcher, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
     """Return the k duplicate links most similar to the pair (query, hit); none if no link is similar enough.
 
     Candidates are the links of the hit and of the query's top hits, except one between query and hit. Each end must be
     about as similar to the query, or to the hit, as anything in the archive, and share a word with it.
     """
-    view = searcher.view
     near = [hit.id, *(h.id for h in rankers.rank(searcher, {query.id: query}, SEARCHED_HITS)[query.id])]
     links = [link for link in duplicate_links_at(view, near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})

@@ -3,38 +3,42 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import rankers
+from askalike.core.arrays import Ints
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
-from askalike.core.records import Answer, Place, Question
+from askalike.core.records import Answer, DocumentKind, Place, Question
 from askalike.core.values import format_count
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Ranker, Searcher
-from askalike.search.engine import SearchRequest, SearchResult
+from askalike.search.archive_retriever import SearchRequest, SearchResult
 from askalike.search.explain import extract_shown_snippet, keep_readable
-from askalike.store import Clusters, View
+from askalike.store import Clusters, Snapshot
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import check_record
 
 T = TypeVar("T")
 
 
-class QuestionsView:
-    """The part of a `View` that rankers of questions need. Docids are positions, from 1; there are no links.
+class ListedQuestions:
+    """A list of questions as rankers read them, see `Snapshot`. Docids are positions, from 1; there are no links.
 
     language: an ISO 639-1 code; None to detect it, as an import does.
     """
 
-    kind, engine, before, group = "questions", IN_MEMORY, None, None
+    kind: DocumentKind = "questions"
+    engine: str | None = IN_MEMORY
+    before: str | None = None
+    group: str | None = None
     path = Path(IN_MEMORY)
-    last_change, labels_version = 1, (0, 0)
+    last_change = 1
+    labels_version = (0, 0)
 
     def __init__(self, questions: Sequence[Question], language: str | None) -> None:
         self.meta: dict[str, Any] = {}
@@ -51,7 +55,7 @@ class QuestionsView:
     def require_in_place(self) -> None:
         """Do nothing: the list has no folder that can be moved."""
 
-    def view(self) -> "QuestionsView":
+    def view(self) -> "ListedQuestions":
         """Return itself: it is read like an archive."""
         return self
 
@@ -82,6 +86,15 @@ class QuestionsView:
         """Yield docid and question of those added after change `since`."""
         yield from () if since else self._questions.items()
 
+    def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
+        """Yield nothing: the questions have no answers."""
+        yield from ()
+
+    def titles(self) -> Iterator[tuple[int, str, str]]:
+        """Yield docid, id and title of every question."""
+        for docid, question in self._questions.items():
+            yield docid, question.id, question.title
+
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each existing id to its docid."""
         return {id: self._docids[id] for id in ids if id in self._docids}
@@ -90,9 +103,18 @@ class QuestionsView:
         """Map each existing docid to its id."""
         return {docid: question.id for docid, question in self.questions_by_docid(docids).items()}
 
+    def ids_of(self, docids: Sequence[int]) -> list[str | None]:
+        """Return the id of each docid, None for one that does not exist."""
+        ids = self.ids(docids)
+        return [ids.get(docid) for docid in docids]
+
     def questions_by_docid(self, docids: Iterable[int]) -> dict[int, Question]:
         """Return the questions with these docids, by docid."""
         return {int(docid): self._questions[int(docid)] for docid in docids if int(docid) in self._questions}
+
+    def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
+        """Return nothing: the questions have no answers."""
+        return {}
 
     def accepted_answers(self, question_docids: Iterable[int]) -> dict[int, Answer]:
         """Return nothing: the questions have no answers."""
@@ -102,7 +124,7 @@ class QuestionsView:
         """Map each docid to the votes of its question, if it has any."""
         return {docid: question.votes for docid, question in self.questions_by_docid(docids).items() if question.votes}
 
-    def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
+    def filtered_docids(self, filter: Filter) -> Ints:
         """Return the docids of the questions that satisfy a filter, ascending."""
         allowed = [n for n, q in self._questions.items() if filter.allows(q.tags, q.created_at, q.states)]
         return np.array(allowed, np.int64)
@@ -127,7 +149,7 @@ class Retriever:
         *,
         language: str | None = None,
     ) -> None:
-        self._view = cast(View, QuestionsView(_make_questions(texts), language))
+        self._view: Snapshot = ListedQuestions(_make_questions(texts), language)
         created = rankers.create(ranker, settings)
         created.build(self._view)
         self._searcher: Searcher | None = created.open(self._view)

@@ -5,7 +5,6 @@ Patterns are character classes, or parts of regular expressions that mean the sa
 
 from typing import Any
 
-from askalike.calibration.abstention import BACKGROUND_WEIGHT, NEAREST
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
 from askalike.index.rows import MAX_TITLES
 from askalike.rankers import spelling_rules
@@ -32,9 +31,6 @@ def search_rules() -> dict[str, dict[str, Any]]:
             "keyboards": KEYBOARDS, "vowels": "".join(sorted(VOWELS)), "sounds": SAME_SOUNDS,
             "phonetic_from": MIN_PHONETIC_LENGTH, "unlikely_cost": UNLIKELY_COST,
         },
-        "hits": {
-            "max_completions": MAX_COMPLETIONS, "max_titles": MAX_TITLES, "nearest": NEAREST,
-            "background_weight": BACKGROUND_WEIGHT,
-        },
+        "hits": {"max_completions": MAX_COMPLETIONS, "max_titles": MAX_TITLES},
         "subwords": {"word_start": WORD_START, "max_word_part": MAX_WORD_PART},
     }  # fmt: skip

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
+from askalike.calibration.abstention import GradeLimits, is_keyword_query, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
+from askalike.core.hits import Grade
 from askalike.core.records import Question
-from askalike.rankers import ResolvedQuery, Retrieved, Searcher
+from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.store import View
 from askalike.store.records import find_originals
 from askalike.text.words import fold_title
 
@@ -23,40 +25,44 @@ The figures are in docs/operator.md, "Answered questions first".
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits on what is shown for some queries with equal options.
+class Criteria:
+    """What is shown for some queries with equal options.
 
-    k: maximum number of questions. filter: the condition that each satisfies, if there is one. calibrator: estimates
-    probabilities; None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the
-    minimum absolute score for each query, 0 for any. min_similarity_requested, minimum_requested: whether a request
-    asked for a minimum absolute score, or for any minimum. answered_first: a closed or unanswered question stands
-    behind an open, answered one whose score is lower by at most this share, unless its title was typed; scores stay as
-    they are.
+    k: maximum number of questions. filter: the condition that each satisfies, if there is one. limits: those of each
+    query's grades. calibrator: estimates probabilities; None without a calibration. likely_from: the probability from
+    which a hit asks the same. threshold: the calibrated one, from which a hit is related; 0 without one.
+    min_similarity, min_probability: the minimum that a request asked for instead of grades, or None. answered_first: a
+    closed or unanswered question stands behind an open, answered one whose score is lower by at most this share, unless
+    its title was typed; scores stay as they are.
     """
 
     k: int
     filter: Filter | None
+    limits: Sequence[GradeLimits]
     calibrator: Calibrator | None
-    min_probability: float
-    min_similarities: Sequence[float]
-    min_similarity_requested: bool
-    minimum_requested: bool
+    likely_from: float
+    threshold: float
+    min_similarity: float | None
+    min_probability: float | None
     answered_first: float = ANSWERED_FIRST
 
 
 class Selected(NamedTuple):
     """A question that may be shown, and the retrieved question that matched: itself or a duplicate of it.
 
-    docid, score: of the question that matched. certainty: the probability, or the absolute score without a calibration.
-    duplicate_of: the id of its original, if that is not in the archive. is_shown: whether it is certain enough.
+    docid, score: of the question that matched. absolute: its absolute score. probability: None without a calibration.
+    duplicate_of: the id of its original, if that is not in the archive. grade: see `SearchHit`. is_shown: whether the
+    request's minimum or the grade allows it.
     """
 
     question: Question
     matched: Question
     docid: int
     score: float
-    certainty: float
+    absolute: float
+    probability: float | None
     duplicate_of: str | None
+    grade: Grade | None
     is_shown: bool
 
 
@@ -67,12 +73,13 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+def select_candidates(
+    view: View, language: str | None, retrieved: Retrieved, criteria: Criteria
+) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
-    retrieved: with absolute scores if the limits need them.
+    language: of the whole archive, None if it has several. retrieved: with absolute scores.
     """
-    view, language = searcher.view, searcher.language
     docids = retrieved.distinct_docids
     texts = view.questions_by_docid(docids)
     if len(texts) < len(docids):  # some were deleted since
@@ -83,7 +90,7 @@ def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) 
     absent = set(found.in_archive.values()) - ids.keys()
     known = ids | (view.get_questions(absent) if absent else {})
     originals = _Originals({id: known[end] for id, end in found.in_archive.items() if end in known}, found.absent)
-    return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
+    return [_select(retrieved, row, texts, originals, criteria, language) for row in range(len(retrieved.queries))]
 
 
 def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
@@ -98,35 +105,38 @@ def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, 
 
 
 def _select(
-    retrieved: Retrieved, row: int, texts: Mapping[int, Question], originals: _Originals, limits: Limits,
+    retrieved: Retrieved, row: int, texts: Mapping[int, Question], originals: _Originals, criteria: Criteria,
     language: str | None,
 ) -> list[Selected]:  # fmt: skip
     resolved = retrieved.queries[row]
     docids, scores = retrieved.docids[row].tolist(), retrieved.scores[row]
     found = [texts[docid] for docid in docids]
-    order = _order(found, scores, resolved.query, originals, limits.answered_first)
-    shown = _collapse(found, order, resolved.query.id, originals, limits)
+    order = _order(found, scores, resolved.query, originals, criteria.answered_first)
+    shown = _collapse(found, order, resolved.query.id, originals, criteria)
     places = list(shown.values())
     matched = [found[place] for place in places]
-    absolute = None if retrieved.absolute is None else retrieved.absolute[row][places]
-    if limits.calibrator is None:
-        certain = absolute if absolute is not None else np.zeros(len(places))
-    else:
+    absolute = (retrieved.absolute or ())[row][places]
+    probabilities: list[float | None] = [None] * len(places)
+    if criteria.calibrator:
         similarities = None if retrieved.similarities is None else retrieved.similarities[row]
         until = max(places, default=-1) + 1
-        certain = limits.calibrator.estimate(resolved.query, scores, found[:until], similarities)[places]
-    is_shown = _are_shown(resolved, row, matched, absolute, certain, limits, language)
-    questions = [originals.by_duplicate.get(question.id, question) for question in matched]
-    return [
-        Selected(q, m, docids[place], float(scores[place]), value, originals.absent.get(q.id), is_one_shown)
-        for q, m, place, value, is_one_shown in zip(questions, matched, places, certain.tolist(), is_shown, strict=True)
-    ]
+        estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until], similarities)
+        probabilities = estimated[places].tolist()
+    selected = []
+    for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
+        grade = _grade(resolved, question, similarity, probability, criteria, criteria.limits[row], language)
+        selected.append(Selected(
+            originals.by_duplicate.get(question.id, question), question, docids[place], float(scores[place]),
+            similarity, probability, originals.absent.get(question.id), grade,
+            _is_shown(grade, similarity, probability, criteria),
+        ))  # fmt: skip
+    return selected
 
 
 def _order(
     questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
-    """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
+    """Return the positions of the retrieved questions in the order in which they are shown: see `Criteria`."""
     typed, stays = fold_title(query.title), np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
         states = originals.by_duplicate.get(question.id, question).states
@@ -139,41 +149,55 @@ def _order(
 
 
 def _collapse(
-    questions: Sequence[Question], order: Sequence[int], query_id: str, originals: _Originals, limits: Limits
+    questions: Sequence[Question], order: Sequence[int], query_id: str, originals: _Originals, criteria: Criteria
 ) -> dict[str, int]:
     """Return the id of each question to show, and the position of the first retrieved one that it is shown for."""
     places: dict[str, int] = {}
     for place in order:
         question = questions[place]
         original = originals.by_duplicate.get(question.id, question)
-        is_allowed = original is question or not limits.filter or limits.filter.allows(
+        is_allowed = original is question or not criteria.filter or criteria.filter.allows(
             original.tags, original.created_at, original.states
         )  # fmt: skip
         if not is_allowed:
             continue
-        if len(places) < limits.k and original.id != query_id:
+        if len(places) < criteria.k and original.id != query_id:
             places.setdefault(original.id, place)
     return places
 
 
-def _are_shown(
-    resolved: ResolvedQuery, row: int, matched: Sequence[Question], absolute: Floats | None, certain: Floats,
-    limits: Limits, language: str | None,
-) -> list[bool]:  # fmt: skip
-    """Return whether each candidate is similar enough, and probable enough if there is a calibrator.
+def _grade(
+    resolved: ResolvedQuery, question: Question, similarity: float, probability: float | None, criteria: Criteria,
+    limits: GradeLimits, language: str | None,
+) -> Grade | None:  # fmt: skip
+    """Return the grade of a retrieved question.
 
-    A single word that a title contains is a keyword, which needs no minimum. A query of function words shows nothing.
+    One with exactly the typed title asks the same, whatever its score. A single word asks nothing, and a keyword of a
+    title is related to it. To a query of function words nothing is related.
     """
-    query, min_score = resolved.query, limits.min_similarities[row]
-    if not limits.minimum_requested and is_stopwords_only(f"{query.title} {query.body}", language):
-        return [False] * len(matched)
-    similar = [True] * len(matched) if absolute is None or not min_score else (absolute >= min_score).tolist()
-    may_be_keyword = len(query.title.split()) == 1 and not query.body and not resolved.corrections
-    if may_be_keyword and not limits.min_similarity_requested:
-        similar = [
-            is_similar or is_keyword_query(query.title, hit.title, hit.language or language)
-            for is_similar, hit in zip(similar, matched, strict=True)
-        ]
-    if limits.calibrator is None:
-        return similar
-    return [is_similar and p >= limits.min_probability for is_similar, p in zip(similar, certain.tolist(), strict=True)]
+    query = resolved.query
+    if is_stopwords_only(f"{query.title} {query.body}", language):
+        return None
+    typed = "" if query.body else fold_title(query.title)
+    if typed and typed in map(fold_title, (question.title, *question.rephrasings)):
+        return "same"
+    if len(query.title.split()) == 1 and not query.body:
+        is_keyword = not resolved.corrections and is_keyword_query(
+            query.title, question.title, question.language or language
+        )
+        return "related" if is_keyword or similarity >= limits.related else None
+    if probability is None or not criteria.threshold:
+        is_related = similarity >= limits.related
+    else:
+        is_related = probability >= criteria.threshold
+    is_same = similarity >= limits.same if probability is None else probability >= criteria.likely_from
+    return "same" if is_same else "related" if is_related else None
+
+
+def _is_shown(grade: Grade | None, similarity: float, probability: float | None, criteria: Criteria) -> bool:
+    """Return whether a question is shown: by the minimum that was asked for, else by its grade."""
+    if criteria.min_similarity is not None:
+        return similarity >= criteria.min_similarity
+    if criteria.min_probability is not None and probability is not None:
+        return probability >= criteria.min_probability
+    return grade is not None

@@ -8,7 +8,7 @@ from typing import Literal
 from fastapi import HTTPException, Request, Response
 
 from askalike.core.records import Answer, Link, Question
-from askalike.search.engine import SearchResult
+from askalike.search.archive_retriever import SearchResult
 from askalike.service import telemetry
 from askalike.service.authorization import enforce_storing_limit
 from askalike.service.request_state import caller_id

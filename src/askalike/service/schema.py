@@ -9,11 +9,11 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
-from askalike.core.hits import Explanation, SearchHit
+from askalike.core.hits import Explanation, Grade, SearchHit
 from askalike.core.records import MARKS, Answer, Link, Mark, Question, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
-from askalike.search.engine import SearchRequest
+from askalike.search.archive_retriever import SearchRequest
 from askalike.search.explain import found_words, main_words
 from askalike.store.editing import MAX_RECORDS
 from askalike.store.query_log import FeedbackVerdict
@@ -144,7 +144,7 @@ class SimilarRequest(PosedQuestion):
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
 
     def to_search_request(self) -> SearchRequest | None:
-        """Return the request for the engine; None for a message that asks nothing."""
+        """Return the request for a search; None for a message that asks nothing."""
         if (question := self.read()) is None:
             return None
         minima = self.min_probability, self.min_similarity
@@ -221,6 +221,10 @@ class SimilarQuestion:
         tuple[State, ...],
         Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent"),
     ]
+    grade: Annotated[
+        Grade | None,
+        Field(description="same: probably asks the same; related: has to do with it; null: shown on demand"),
+    ]
     solution: Annotated[str | None, Field(description="the release or date of the solution, for a solved problem")]
     matched_duplicate: Annotated[
         DuplicateRef | None, Field(description="the duplicate that matched; this hit is its original")
@@ -256,8 +260,9 @@ class SimilarQuestion:
         return cls(
             question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
             hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
-            hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None, hit.duplicate_of,
-            hit.similarity, found_words(hit), main_words(hit) if explain else None, contributions, fields,
+            hit.grade, hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None,
+            hit.duplicate_of, hit.similarity, found_words(hit), main_words(hit) if explain else None,
+            contributions, fields,
         )  # fmt: skip
 
 

@@ -19,10 +19,10 @@ from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, Encoder, Role, enco
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import MODELS_FOLDER, Ranker, trained_model_names
 from askalike.search.answering.grounded import ChatEndpoint, named_endpoint
-from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
-from askalike.service.engine_state import IndexStatus, ServedEngine, can_write, index_status, is_present
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest, SearchResult
 from askalike.service.log import log_event
 from askalike.service.queues import BoundedExecutor, OverloadedError, WriteBatcher
+from askalike.service.served_retriever import IndexStatus, ServedRetriever, can_write, index_status, is_present
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
@@ -32,7 +32,7 @@ from askalike.text.subwords import has_packaged_vectors
 POLL_S = 0.5
 """The pause between two polls for a newly deployed ranker whose index is built."""
 RETRY_S = 60
-"""The wait before another attempt after an engine could not be opened."""
+"""The wait before another attempt after a retriever could not be opened."""
 NOTE_S = 1
 MEASURE_S = 60
 """The pause between two measurements of what people have stored, which reads all of it."""
@@ -123,7 +123,7 @@ class ArchiveEncoders:
 
 
 class ServedArchive:
-    """A served archive with the engine that searches it. Raises ArchiveError, SettingsError."""
+    """A served archive with the retriever that searches it. Raises ArchiveError, SettingsError."""
 
     def __init__(self, name: str, settings: ServiceSettings, shared: SharedFiles) -> None:
         path = settings.archive_paths()[name]
@@ -131,12 +131,12 @@ class ServedArchive:
         self.settings = settings
         self.gap_cache = GapCache()
         self._shared = shared
-        self._served_engine = ServedEngine.open(settings, path)
+        self._served_retriever = ServedRetriever.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
         """A second connection to the archive, to look up keys and deployments on the event loop's thread."""
         self._note_archive = Archive.open(path)
-        self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
+        self._retriever_executor = BoundedExecutor(self._served_retriever.retriever, settings)
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: shared.processes.is_searching)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
@@ -153,22 +153,22 @@ class ServedArchive:
     @property
     def ranker(self) -> Ranker:
         """The ranker in use."""
-        return self._served_engine.engine.ranker
+        return self._served_retriever.retriever.ranker
 
     @property
     def model(self) -> str:
         """The name of the ranker in use."""
         return self.ranker.name
 
-    async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
-        """Return the result of work on the engine. Raises OverloadedError, TimeoutError."""
-        return await self._engine_executor.run(work)
+    async def run_on_retriever(self, work: Callable[[ArchiveRetriever], ResultT]) -> ResultT:
+        """Return the result of work on the retriever. Raises OverloadedError, TimeoutError."""
+        return await self._retriever_executor.run(work)
 
     async def search(self, request: SearchRequest) -> tuple[str, SearchResult]:
         """Return the ranker's name and the result. Raises OverloadedError, TimeoutError, SettingsError."""
         with self._shared.processes.counted(self._shared.row):
-            return await self._engine_executor.run(
-                lambda engine: (engine.ranker.name, engine.search_batch([request])[0])
+            return await self._retriever_executor.run(
+                lambda retriever: (retriever.ranker.name, retriever.search_batch([request])[0])
             )
 
     async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
@@ -211,7 +211,7 @@ class ServedArchive:
         return await asyncio.shield(self._checking)  # a cancelled caller does not cancel it for the others
 
     async def _search_and_read(self) -> tuple[IndexStatus, bool]:
-        await self.run_on_engine(lambda engine: engine.search("", 1))
+        await self.run_on_retriever(lambda retriever: retriever.search("", 1))
         return await self.run_on_store(lambda store: (self._present_status(store), can_write(store)))
 
     def _present_status(self, store: Archive) -> IndexStatus:
@@ -229,37 +229,37 @@ class ServedArchive:
         while True:
             await asyncio.sleep(POLL_S)
             try:
-                if self._served_engine.is_stale(self.key_archive):
-                    await self._reload_engine()
+                if self._served_retriever.is_stale(self.key_archive):
+                    await self._reload_retriever()
                     log_event("ranker", archive=self.name, model=self.model)
             except AskalikeError as error:
                 log_event("ranker", archive=self.name, model=self.model, error=str(error))
                 await asyncio.sleep(RETRY_S)
 
-    async def _reload_engine(self) -> None:
-        """Open the engine of the deployed ranker for the next searches; running searches finish on the old one."""
-        new_engine = await asyncio.to_thread(ServedEngine.open, self.settings, self._archive.path)
-        old_engine, old_executor = self._served_engine, self._engine_executor
-        self._served_engine = new_engine
-        self._engine_executor = BoundedExecutor(new_engine.engine, self.settings)
+    async def _reload_retriever(self) -> None:
+        """Open the retriever of the deployed ranker for the next searches; running searches finish on the old one."""
+        new_retriever = await asyncio.to_thread(ServedRetriever.open, self.settings, self._archive.path)
+        old_retriever, old_executor = self._served_retriever, self._retriever_executor
+        self._served_retriever = new_retriever
+        self._retriever_executor = BoundedExecutor(new_retriever.retriever, self.settings)
         await asyncio.to_thread(old_executor.close)
-        old_engine.engine.close()
+        old_retriever.retriever.close()
 
     def close(self) -> None:
         """Finish running work and close the archive."""
         executors: list[BoundedExecutor[Any] | None] = [
-            self._engine_executor, self._archive_executor, self._note_executor, self.encoders, self.endpoint,
+            self._retriever_executor, self._archive_executor, self._note_executor, self.encoders, self.endpoint,
         ]  # fmt: skip
         for executor in filter(None, executors):
             executor.close()
-        self._served_engine.engine.close()
+        self._served_retriever.retriever.close()
         for archive in (self._archive, self._note_archive, self.key_archive):
             archive.close()
 
 
 @asynccontextmanager
 async def hot_reload(archives: Iterable[ServedArchive]) -> AsyncIterator[None]:
-    """Reload the engine of each archive whenever it is stale, during the block."""
+    """Reload the retriever of each archive whenever it is stale, during the block."""
     tasks = [asyncio.create_task(archive.reload_when_stale()) for archive in archives]
     try:
         yield

@@ -15,11 +15,12 @@ from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ra
 from askalike.store.editing import MissingRecordError
 from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
 from askalike.store.records import UnknownTagError
+from askalike.store.snapshot import Snapshot
 from askalike.store.view import TrainingView, View
 
 __all__ = [
     "DATABASE_FILE", "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError",
-    "PairProposal", "ProposalState", "ServedRanker", "TrainingView", "UnknownTagError", "View",
+    "PairProposal", "ProposalState", "ServedRanker", "Snapshot", "TrainingView", "UnknownTagError", "View",
     "connected_components", "content_hash", "count_questions_by", "get_served_ranker", "imported_splits",
     "partition_parts", "read_labels", "sample_answers", "sample_questions", "serve_ranker", "shuffle_names",
     "storage_errors", "takes_archive", "withdraw_ranker",

@@ -22,13 +22,14 @@ from askalike.store.records import (
     question_from_row,
     select_filtered_docids,
 )
+from askalike.store.snapshot import Snapshot
 
 MAPPED_ROWS, MAPPED_BYTES = 1_000, 1 << 40  # from so many ids on the file is mapped: 27 instead of 47 ms for 18,000
 REMEMBERED_FILTERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class View(Snapshot):
     """The questions (or answers) of the archive at `path`, optionally only those before a date or of one group.
 
     Every row has a docid, assigned once and never reused; rows are returned, and ties are broken, in docid order.
@@ -38,10 +39,11 @@ class View:
     held_out_splits: splits to evaluate on. The view has all texts, but no links of clusters in such a split.
     held_out_ids: texts whose clusters are hidden in the same way.
     engine: the address of the engine that holds the indexes; None if they are in the archive's directory.
+    Other methods are described at `Snapshot`.
     """
 
     _connection: SharedConnection
-    path: Path
+    path: Path = field()  # else Snapshot's property would be its default
     kind: DocumentKind = "questions"
     before: str | None = None
     group: str | None = None
@@ -56,12 +58,10 @@ class View:
 
     @property
     def change(self) -> int:
-        """The change number up to which indexes are updated: the last one; 0 for an empty archive."""
         return self.last_change
 
     @property
     def last_change(self) -> int:
-        """The number of the archive's last change, indexed or not; 0 for an empty archive."""
         return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property
@@ -72,7 +72,6 @@ class View:
 
     @property
     def labels_version(self) -> tuple[int, int]:
-        """The number of links and the number of the last import, which change when labels are added."""
         sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
         return self._connection.execute(sql).fetchone()  # type: ignore[no-any-return]
 
@@ -97,7 +96,6 @@ class View:
         return self._connection.execute(sql, (self.before,)).fetchone()[0]  # type: ignore[no-any-return]
 
     def change_date(self, change: int) -> str | None:
-        """Return the time of a change (ISO 8601, UTC), which differs between archives; None if it never happened."""
         row = self._connection.execute("SELECT committed_at FROM changes WHERE number = ?", (change,)).fetchone()
         return row[0] if row else None
 
@@ -108,11 +106,9 @@ class View:
 
     @property
     def languages(self) -> Sequence[str]:
-        """The languages of a multilingual archive; empty for any other."""
         return self._meta_value("languages") or ()
 
     def count_changed(self, since: int = 0) -> int:
-        """Return the number of rows of the view added or changed after change `since`."""
         where, values = self._conditions()
         if since:  # in any order, so that the index of changes suffices
             where.append("change > ?")
@@ -124,10 +120,6 @@ class View:
         return self.count_changed()
 
     def questions(self, since: int = 0, with_answers: bool = False) -> Iterator[tuple[int, Question]]:
-        """Yield docid and question of those changed after change `since`, by docid, reading a few at a time.
-
-        with_answers: also those whose accepted answer has changed.
-        """
         for row in self._stream_rows("questions", QUESTION_SQL, since, with_answers=with_answers):
             yield row[0], question_from_row(row)
 
@@ -136,19 +128,16 @@ class View:
         yield from self._connection.execute("SELECT number, id, title FROM questions ORDER BY number")
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
-        """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
         for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):
             yield row[0], answer_from_row(row)
 
     def deleted_docids(self, since: int = 0) -> list[int]:
-        """Return the docids removed from the view after change `since`: deleted, or with a new date after its end."""
         sql = f"""SELECT number FROM deletions WHERE record_type = ?1 AND change > ?2
             UNION SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE
             AND ?3 IS NOT NULL"""
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each existing docid to its id."""
         docids = list(docids)
         return {docid: id for docid, id in zip(docids, self.ids_of(docids), strict=True) if id is not None}
 
@@ -163,13 +152,11 @@ class View:
         return [id for [ids] in select_in_chunks(self, sql, docids) for id in json.loads(ids)]
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
-        """Map each existing id to its docid."""
         sql = f"SELECT json_group_array(id), json_group_array(number) FROM {self.kind} WHERE id {IN_JSON_SQL}"
         columns = select_in_chunks(self, sql, ids)  # lists of JSON are faster than many rows
         return {id: docid for own in columns for id, docid in zip(*map(json.loads, own), strict=True)}
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
-        """Map each existing docid to its votes, if these are not 0."""
         sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number {IN_JSON_SQL}"
         return dict(select_in_chunks(self, sql, docids))
 
@@ -178,7 +165,6 @@ class View:
         return {question.id: question for _, question in self._select_questions("id", ids)}
 
     def questions_by_docid(self, docids: Iterable[int]) -> dict[int, Question]:
-        """Return the questions in the view with these docids, by docid."""
         return dict(self._select_questions("number", docids))
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
@@ -196,14 +182,12 @@ class View:
         return answers_to
 
     def accepted_answers(self, question_docids: Iterable[int]) -> dict[int, Answer]:
-        """Map the docid of each question with an accepted answer in the view to that answer."""
         sql = f"""SELECT q.number, a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, 1 FROM questions q
             JOIN answers a ON {ACCEPTED_SQL} WHERE q.number {IN_JSON_SQL} AND (? IS NULL OR a.created_at < ?)"""
         rows = select_in_chunks(self, sql, question_docids, [self.before] * 2)
         return {row[0]: answer_from_row(row[1:]) for row in rows}
 
     def clusters(self) -> Clusters:
-        """Read the duplicate clusters of the whole archive, with those of the held-out splits marked."""
         return Clusters.read(self, self.held_out_splits, self.held_out_ids)
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
-from typing import Any
 
 from askalike import rankers
 from askalike.core.hits import TYPED_QUERY_ID
@@ -18,7 +17,7 @@ from askalike.core.records import Question
 from askalike.core.relevance import Split
 from askalike.labels.splits import type_titles
 from askalike.rankers import Searcher
-from askalike.search.retriever import QuestionsView
+from askalike.search.retriever import ListedQuestions
 from askalike.store import Archive, sample_questions
 from askalike.tuning.candidates import DEFAULT_RANKER
 
@@ -58,7 +57,7 @@ def try_encoders(archive: Archive, names: Sequence[str]) -> list[EncoderTrial]:
 def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> EncoderTrial:
     settings = {"parts": [DEFAULT_RANKER, name]} if name else {}
     ranker = rankers.create("hybrid" if name else rankers.default_name(), settings, archive)
-    view: Any = QuestionsView([replace(question, rephrasings=()) for question in questions], archive.view().language)
+    view = ListedQuestions([replace(question, rephrasings=()) for question in questions], archive.view().language)
     _share_first(rankers.open_current(ranker, view), {questions[0].id: "a"})  # loads the model
     rankers.delete_indexes(ranker, view)
     started = time.perf_counter()

@@ -19,7 +19,7 @@ from askalike.search.answering.grounded import (
     is_supported,
     write_grounded,
 )
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from calibration.riverside import riverside
 from commands import askalike
 from http_servers import LocalServer, QuietHandler
@@ -69,16 +69,16 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engine(archive: Path) -> Iterator[LocalEngine]:
-    with LocalEngine.open(archive, WORDS) as engine:
+def engine(archive: Path) -> Iterator[ArchiveRetriever]:
+    with ArchiveRetriever.open(archive, WORDS) as engine:
         yield engine
 
 
-def ask(engine: LocalEngine, endpoint: ChatEndpoint, title: str = LOST_CARD) -> Any:
+def ask(engine: ArchiveRetriever, endpoint: ChatEndpoint, title: str = LOST_CARD) -> Any:
     return write_grounded(Question("", title), engine.answer(title, "nearest", 2), endpoint)
 
 
-def test_supported_sentences_are_kept_alone(engine: LocalEngine, chat: ChatServer) -> None:
+def test_supported_sentences_are_kept_alone(engine: ArchiveRetriever, chat: ChatServer) -> None:
     first = engine.answer(LOST_CARD, "nearest", 1).sources[0]
     sentence = first.text.split(". ")[0].rstrip(".")
     chat.text = (
@@ -118,7 +118,9 @@ def test_redirect_is_an_error_and_reveals_no_key(chat: ChatServer, status: int) 
     ("text", "removed"),
     [("NONE", 0), ("NONE.", 0), ("", 0), ("I do not know.", 1), ("Tell us at once [r999]. Bananas [r013].", 2)],
 )
-def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatServer, text: str, removed: int) -> None:
+def test_it_abstains_where_nothing_is_supported(
+    engine: ArchiveRetriever, chat: ChatServer, text: str, removed: int
+) -> None:
     chat.text = text
     grounded = ask(engine, chat.endpoint())
     assert grounded.reply.abstained
@@ -126,13 +128,13 @@ def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatS
     assert (grounded.reply.sources, grounded.reply.removed, grounded.reply.model) == ((), removed, "small")
 
 
-def test_below_the_threshold_nobody_is_asked(engine: LocalEngine, chat: ChatServer) -> None:
+def test_below_the_threshold_nobody_is_asked(engine: ArchiveRetriever, chat: ChatServer) -> None:
     grounded = ask(engine, chat.endpoint(), "zyzzyva quux")
     assert grounded.reply.abstained
     assert (chat.requests, grounded.written) == ([], 0)
 
 
-def test_cut_answer_loses_its_last_sentence_alone(engine: LocalEngine, chat: ChatServer) -> None:
+def test_cut_answer_loses_its_last_sentence_alone(engine: ArchiveRetriever, chat: ChatServer) -> None:
     sentence = engine.answer(LOST_CARD, "nearest", 1).sources[0].text.split(". ")[0].rstrip(".")
     chat.text, chat.finish_reason = f"{sentence} [r013]. {sentence} and", "length"
     assert ask(engine, chat.endpoint()).reply.text == f"{sentence} [r013]."
@@ -180,7 +182,7 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[QuietHandler], None], str]] = {
 
 
 @pytest.mark.parametrize("kind", MISBEHAVIOUR)
-def test_an_endpoint_that_misbehaves_is_one_clear_error(engine: LocalEngine, chat: ChatServer, kind: str) -> None:
+def test_an_endpoint_that_misbehaves_is_one_clear_error(engine: ArchiveRetriever, chat: ChatServer, kind: str) -> None:
     chat.behave, problem = MISBEHAVIOUR[kind]
     with pytest.raises(EndpointError, match=problem) as error:
         ask(engine, chat.endpoint(0.3 if "0.3" in problem else 30.0))
@@ -226,7 +228,7 @@ def test_sentence_denying_its_text_is_not_supported() -> None:
 
 
 def test_the_command_labels_what_it_generates(
-    archive: Path, engine: LocalEngine, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+    archive: Path, engine: ArchiveRetriever, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sentence = engine.answer(LOST_CARD, "nearest", 1).sources[0].text.split(". ")[0].rstrip(".")
     chat.text = f"{sentence} [r013]."

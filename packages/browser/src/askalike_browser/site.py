@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike import Answer, Archive, Question, Settings, View, build
 from askalike.plugin.exports import (
@@ -94,7 +93,7 @@ def _describe_ranking(parts: Parts, rule: AbstentionRule | None) -> dict[str, An
         "lambda": parts.words.parameters["lambda"],
         "weights": list(parts.weights),
         "minScore": parts.vectors.min_score if parts.vectors else None,
-        "threshold": rule.lenient if rule else None,
+        "related": rule.usual.related if rule else None,
     }
 
 
@@ -111,9 +110,7 @@ def _write_search(
         return {"data/words.js": index.count_words()}
     searched = list(phrase(questions, parts.words.settings["rephrasings"]))
     tables = VectorTables(parts.vectors, view, searched)
-    background = tables.rotate(rule.background.vectors if rule else np.empty((0, len(tables.axes)), np.float32))
-    everyday: dict[str, NDArray[Any]] = {"background": background.values.ravel(), "backgroundScales": background.scales}
-    write_data(data, "vectors", tables.values(), tables.arrays(index.words) | everyday)
+    write_data(data, "vectors", tables.values(), tables.arrays(index.words))
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 
 

@@ -179,9 +179,8 @@ class Bot:
         hit = next((hit for hit in found.results if hit.url != own and not hit.duplicate_of), None)
         if hit is None:
             return None
-        if hit.probability is None:
-            return hit if limits.min_similarity is not None else None
-        return hit if limits.min_probability is not None or hit.probability >= found.likely_from else None
+        is_asked_for = limits.min_similarity is not None or limits.min_probability is not None
+        return hit if is_asked_for or hit.grade == "same" else None
 
     def _format(self, hit: Hit) -> str:
         return format_answer(self._chat, hit, hit.url or self._service.link(hit.id, self._settings.archive_url))

@@ -75,11 +75,11 @@ def bot_command(
     ] = "",
     min_probability: Annotated[
         float | None,
-        Option(min=0, max=1, help="Minimum probability of an answer.", show_default="that of likely questions"),
+        Option(min=0, max=1, help="Minimum probability of an answer.", show_default="the archive decides"),
     ] = None,
     min_similarity: Annotated[
         float | None,
-        Option(min=0, max=1, help="Minimum similarity in an archive that is not calibrated.", show_default="silence"),
+        Option(min=0, max=1, help="Minimum similarity of an answer.", show_default="the archive decides"),
     ] = None,
     without: Annotated[
         list[str] | None,

@@ -9,7 +9,7 @@ from aiohttp import ClientSession
 
 from askalike_chat.api import JsonApi, Model, check_address, is_loopback, read
 from askalike_chat.chat import ChatMessage
-from askalike_chat.errors import ApiError, BotError
+from askalike_chat.errors import BotError
 
 N_HITS = 3
 MAX_TITLE_LENGTH, MAX_BODY_LENGTH = 1_000, 40_000
@@ -21,23 +21,23 @@ Verdict = Literal["accept", "reject"]
 
 
 class Hit(Model):
-    """A similar question. probability, similarity: the one that the archive has."""
+    """A similar question. probability, similarity: the one that the archive has. grade: `same`, `related` or None."""
 
     id: str
     title: str
     url: str | None = None
     probability: float | None = None
     similarity: float | None = None
+    grade: str | None = None
     solution: str | None = None
     duplicate_of: str | None = None
     main_words: Sequence[str] | None = None
 
 
 class Found(Model):
-    """The similar questions, best first. likely_from: the probability from which one likely asks the same."""
+    """The similar questions, best first."""
 
     results: Sequence[Hit]
-    likely_from: float
 
 
 class Kept(Model):
@@ -48,10 +48,7 @@ class Kept(Model):
 
 
 class Limits(Model):
-    """Conditions on hits. min_probability: None for the archive's threshold, at least that of likely hits.
-
-    min_similarity: of hits in an archive without a calibration; None for silence there. without: states of questions.
-    """
+    """Conditions on hits. min_probability, min_similarity: instead of grade `same`. without: states of questions."""
 
     min_probability: float | None = None
     min_similarity: float | None = None
@@ -76,14 +73,8 @@ class Service:
         self._api = JsonApi(session, f"{match['base']}/v1/{match['name']}", headers)
 
     async def require_ready(self) -> None:
-        """Search once. Raises ApiError, also if the archive has neither a calibration nor a minimum similarity."""
-        probe = {} if self.limits.min_similarity is not None else {"min_probability": 0.0}
-        try:
-            await self._api.ask_json("similar", {"title": "?", "k": 1, **self._limits(), **probe}, TRIES)
-        except ApiError as error:
-            if error.code == "422" and probe:
-                raise ApiError(f"{error}; or name a --min-similarity", error.code) from None
-            raise
+        """Search once. Raises ApiError, also for a minimum probability of an archive without a calibration."""
+        await self._api.ask_json("similar", {"title": "?", "k": 1, **self._limits()}, TRIES)
 
     async def find(self, message: ChatMessage) -> Found:
         """Return the questions that ask the same as a message. Raises ApiError."""

@@ -13,7 +13,7 @@ from askalike.encoders import open_encoder
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
 from askalike.search.answering.replies import open_generator
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store.archive import Archive
 from askalike.tuning import models
 from askalike_learning.generate import (
@@ -136,7 +136,7 @@ def test_different_runs_of_words_are_counted():
 
 def test_the_generated_answer_is_labelled_and_has_sources(archive):
     models.train(archive, load_recipe("dssm_writer", WRITER), "writer")
-    with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
+    with ArchiveRetriever.open(archive.path, "lm_jelinek_mercer") as desk:
         reply = desk.answer("how do I cook rice", "generate", 2)
         assert reply.generated
         assert reply.model == "writer"
@@ -148,7 +148,7 @@ def test_the_generated_answer_is_labelled_and_has_sources(archive):
 def test_one_of_several_writers_must_be_named(archive):
     for name in ("one", "two"):
         models.train(archive, load_recipe("dssm_writer", WRITER), name)
-    with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
+    with ArchiveRetriever.open(archive.path, "lm_jelinek_mercer") as desk:
         with pytest.raises(SettingsError, match="several models write answers"):
             desk.answer("rice", "generate")
         assert desk.answer("how do I cook rice", "generate", model="two").model == "two"
@@ -181,7 +181,7 @@ def test_model_of_another_archive_is_told_apart(archive, tmp_path):
     with Archive.create(tmp_path / "other") as other:
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
         models.train(archive, load_recipe("dssm_writer", WRITER), "writer")
-        with LocalEngine.open(other.path, "lm_jelinek_mercer") as desk:
+        with ArchiveRetriever.open(other.path, "lm_jelinek_mercer") as desk:
             with pytest.raises(SettingsError, match="no model 'writer' that can write answers"):
                 desk.answer("how?", "generate", model="writer")
             shutil.copytree(archive.path / "models", other.path / "models")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from askalike.core.model_folders import find_model
-from askalike.encoders.onnx.model import OnnxModel
+from askalike.encoders.transformer.model import OnnxModel
 from small_models import WORDS
 from torch_models import ARCHITECTURES, make_model_folder
 

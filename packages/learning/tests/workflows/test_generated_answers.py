@@ -8,7 +8,7 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store.archive import Archive
 from askalike.tuning import models
 from askalike_learning.trainable import load_recipe
@@ -40,7 +40,7 @@ def writing(desk, tmp_path_factory):
 
 
 def test_a_written_one_between(writing):
-    with LocalEngine.open(writing, RANKER) as engine:
+    with ArchiveRetriever.open(writing, RANKER) as engine:
         stored = engine.answer("where do I keep a card", "nearest", min_probability=0.0)
         probability = stored.sources[0].probability
         reply = engine.answer("where do I keep a card", "auto", min_probability=0.0, sure=min(probability + 0.01, 1))

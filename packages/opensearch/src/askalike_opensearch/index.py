@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 from askalike import AllowedDocs
-from askalike.plugin.index import MAX_TITLES, Array, DocAttributes, FoundTitles, SearchIndexError
+from askalike.plugin.index import MAX_TITLES, Array, DocAttributes, Excluded, LazyMapping, SearchIndexError
 from askalike_opensearch.connection import Line, OpenSearchConnection
 from askalike_opensearch.state import FORMAT, IndexState, SharedIndex, StoredState
 
@@ -297,20 +297,20 @@ def split_docids(docids: Array, phrasings: int) -> list[Array]:
 
 
 def search_titles(
-    cluster: OpenSearchConnection, index: str, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
-) -> FoundTitles:
+    cluster: OpenSearchConnection, index: str, keys: Sequence[int], exclusions: Sequence[Excluded | None]
+) -> Mapping[int, Sequence[int]]:
     """Look up the questions with the title of each query, together with the next search; see TitlesSearcher."""
     order = {"size": MAX_TITLES, "sort": [{"docid": "asc"}], "_source": False, "track_total_hits": False}
     pending = []
-    for key, exclusion in zip(keys, exclusions, strict=True):
-        conditions = {"filter": [{"term": {"title_key": _encode_key(key)}}], "must_not": exclusion_clauses(*exclusion)}
+    for key, excluded in zip(keys, exclusions, strict=True):
+        conditions = {"filter": [{"term": {"title_key": _encode_key(key)}}], "must_not": exclusion_clauses(excluded)}
         pending.append(cluster.search_later(index, {"query": {"bool": conditions}, **order}) if key else None)
 
     def read() -> Mapping[int, Sequence[int]]:
         hits = {row: search.hits for row, search in enumerate(pending) if search}
         return {row: list(dict.fromkeys(hit["sort"][0] for hit in own)) for row, own in hits.items() if own}
 
-    return read
+    return LazyMapping(read)
 
 
 def _encode_key(key: int) -> str:
@@ -335,8 +335,10 @@ def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:
     return clauses
 
 
-def exclusion_clauses(docid: int, phrasing: int) -> list[Mapping[str, Any]]:
-    """Return the clauses that exclude a docid (−1: none), or one phrasing of it."""
-    if docid < 0:
+def exclusion_clauses(excluded: Excluded | None) -> list[Mapping[str, Any]]:
+    """Return the clauses for what a query must not find."""
+    if excluded is None:
         return []
-    return [{"term": {"docid": docid}} if phrasing < 0 else {"ids": {"values": [f"{docid}-{phrasing}"]}}]
+    if excluded.phrasing is None:
+        return [{"term": {"docid": excluded.docid}}]
+    return [{"ids": {"values": [f"{excluded.docid}-{excluded.phrasing}"]}}]

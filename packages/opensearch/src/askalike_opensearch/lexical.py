@@ -21,8 +21,8 @@ from askalike.plugin.index import (
     Array,
     CandidateMatches,
     DocAttributes,
+    Excluded,
     FieldWeights,
-    FoundTitles,
     LexicalLayout,
     QueryTerms,
     TermContributions,
@@ -212,7 +212,7 @@ class OpenSearchLexicalSearcher:
             rows = list(more)
         return self._order_hits(prepared, found, [k] * len(found))
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
         """See TitlesSearcher."""
         return search_titles(self._cluster, self._index, keys, exclusions)
 
@@ -342,7 +342,7 @@ class OpenSearchLexicalSearcher:
     ) -> dict[str, PendingSearch]:
         """Return a search for own texts, and one for rephrasings if there are any."""
         query = prepared.queries[row]
-        excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
+        excluded = exclusion_clauses(query.excluded)
         order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
         searches = {}
         for kind, size in sizes.items():
@@ -439,7 +439,7 @@ class OpenSearchLexicalSearcher:
         """Return a search for all phrasings of these docids that the query may find; None if there are none."""
         if not docids:
             return None
-        excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
+        excluded = exclusion_clauses(query.excluded)
         conditions = {"filter": [{"terms": {"docid": docids}}], "must_not": excluded}
         order = [{"docid": "asc"}, {"phrasing": "asc"}]
         body = {"query": {"bool": conditions}, "size": len(docids) * self._phrasings, "sort": order}

@@ -17,8 +17,8 @@ from askalike.plugin.index import (
     Array,
     DensePart,
     DocAttributes,
+    Excluded,
     Floats,
-    FoundTitles,
     PartSchema,
     Storage,
     VectorLayout,
@@ -130,7 +130,7 @@ class OpenSearchVectorSearcher:
             size = min(4 * size, MAX_WINDOW)
         return [sort_hits(best, k) for best in found]
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
         """See TitlesSearcher."""
         return search_titles(self._cluster, self._index, keys, exclusions)
 
@@ -166,18 +166,18 @@ class OpenSearchVectorSearcher:
         return int(hits[0]["sort"][2]) if hits else 0
 
     def _search(
-        self, row: Array, exclusion: tuple[int, int], filters: Sequence[Mapping[str, Any]], size: int
+        self, row: Array, excluded: Excluded | None, filters: Sequence[Mapping[str, Any]], size: int
     ) -> PendingSearch:
-        excluded = exclusion_clauses(*exclusion)
+        clauses = exclusion_clauses(excluded)
         if not self._graph or filters:
-            return self._search_exactly(row, filters, excluded, size)
+            return self._search_exactly(row, filters, clauses, size)
         nearest = {"vector": row.tolist(), "k": size + GRAPH_EXTRA}
-        conditions = {"filter": {"bool": {"must_not": excluded}}} if excluded else {}
+        conditions = {"filter": {"bool": {"must_not": clauses}}} if clauses else {}
         return self._send({"knn": {FIELD: {**nearest, **conditions}}}, size)
 
-    def _score_filtered(self, row: Array, exclusion: tuple[int, int], docids: Array) -> PendingSearch:
+    def _score_filtered(self, row: Array, excluded: Excluded | None, docids: Array) -> PendingSearch:
         filters = [{"terms": {"docid": docids.tolist()}}]
-        return self._search_exactly(row, filters, exclusion_clauses(*exclusion), len(docids) * self._phrasings)
+        return self._search_exactly(row, filters, exclusion_clauses(excluded), len(docids) * self._phrasings)
 
     def _search_exactly(
         self, row: Array, filters: Sequence[Mapping[str, Any]], excluded: Sequence[Mapping[str, Any]], size: int

@@ -9,7 +9,7 @@ from pathlib import Path
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.records import Question
-from askalike.search.engine import LocalEngine, SearchRequest
+from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
 from askalike_opensearch.connection import connect
 
@@ -61,12 +61,12 @@ class Load:
         for thread in self._threads:
             thread.join()
 
-    def _run(self, work: Callable[[LocalEngine], float], follows: bool) -> None:
+    def _run(self, work: Callable[[ArchiveRetriever], float], follows: bool) -> None:
         """follows: whether the thread sends changes; other threads search what was sent, like a service's processes."""
         try:
             with Archive.open(self._path, self._url) as archive:
                 view = archive.view() if follows else archive.committed_view()
-                engine = LocalEngine(archive, rankers.create("bm25"), view)
+                engine = ArchiveRetriever(archive, rankers.create("bm25"), view)
                 due = time.monotonic()
                 while not self._stopped.is_set():
                     due += work(engine)
@@ -76,13 +76,13 @@ class Load:
             traceback.print_exc()
             self.errors.append(error)
 
-    def _search(self, engine: LocalEngine) -> float:
+    def _search(self, engine: ArchiveRetriever) -> float:
         assert engine.search_batch([SearchRequest("bake bread", explain=False, min_similarity=0.0)])[0].hits
         self._note("search")
         return SEARCHERS / SEARCHES_PER_S
 
-    def _writer(self, number: int) -> Callable[[LocalEngine], float]:
-        def write(engine: LocalEngine) -> float:
+    def _writer(self, number: int) -> Callable[[ArchiveRetriever], float]:
+        def write(engine: ArchiveRetriever) -> float:
             n = self._acknowledged[number]
             engine.archive.upsert([Question(f"new{number}-{n}", f"samovar number {number} {n}")])
             engine.searcher()  # applies the archive's changes: the cluster acknowledges the write

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from typer import Option
 
-from askalike import Archive, LocalEngine, Question, load_split
+from askalike import Archive, ArchiveRetriever, Question, load_split
 from askalike.plugin import commands as options
 from askalike.plugin.commands import format_count, to_json
 from askalike.plugin.measuring import (
@@ -52,7 +52,7 @@ def evaluate_answers_command(
         built = options.build_ranker(archive, ranker, settings, fields)
         name = split or evaluation_split(archive, built)
         labels = load_split(archive, name, document_kind(archive, name))
-        support = measure_support(LocalEngine(archive, built), list(labels.queries.values())[:queries], writer)
+        support = measure_support(ArchiveRetriever(archive, built), list(labels.queries.values())[:queries], writer)
     print(to_json({"ranker": built.name, "split": name, **support.as_dict()}) if json else support)
 
 
@@ -85,13 +85,16 @@ class AnswerSupport:
         )
 
 
-def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint: ChatEndpoint) -> AnswerSupport:
+def measure_support(
+    retriever: ArchiveRetriever, questions: Sequence[Question], endpoint: ChatEndpoint
+) -> AnswerSupport:
     """Return the support of the endpoint's answers by the texts they cite; each question is asked as if typed.
 
     Raises EndpointError, ArchiveError if there are no answers.
     """
     replies = [
-        write_grounded(q, engine.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint) for q in questions
+        write_grounded(q, retriever.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint)
+        for q in questions
     ]
     counts = np.array([(r.supported, r.written) for r in replies if r.written], np.float64).reshape(-1, 2)
     supported, written = map(int, counts.sum(axis=0))

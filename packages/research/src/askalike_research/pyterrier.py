@@ -1,4 +1,4 @@
-"""An archive in PyTerrier's pipelines: `ArchiveRetriever("archives/cs", "bm25") % 10 >> …` (the extra `pyterrier`)."""
+"""An archive in PyTerrier: `ArchiveTransformer("archives/cs", "bm25") % 10 >> …` (the extra `pyterrier`)."""
 
 import warnings
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ DEFAULT_RESULTS = 1_000
 """Number of documents that PyTerrier's own retrievers return for a query."""
 
 
-class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
+class ArchiveTransformer(pt.Transformer):  # type: ignore[misc, unused-ignore]
     """Retrieves an archive's questions, or ranks those that an earlier stage has retrieved.
 
     A frame of queries (qid, query, and optionally body and its markup, text or html) becomes a frame of results: the

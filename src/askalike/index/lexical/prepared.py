@@ -17,6 +17,7 @@ from askalike.core.arrays import Array, Floats
 from askalike.index.lexical.query_batch import DocumentMatches, QueryBatch, compare_with_queries, list_term_scores
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
+from askalike.index.rows import Excluded
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 
@@ -25,17 +26,14 @@ class QueryTerms:
     """A query: its terms, the prefix of a word still being typed, and what it must not find.
 
     terms: those of each field, marked with it, see `mark_terms`. prefix_terms: the words that the unfinished word
-    stands for in case it is complete, not marked. excluded_docid: a question that must not be found, −1 for none.
-    excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them. weights: term → its weight,
-    instead of its frequency in `terms`. completion_weights: word → its weight as a completion of the unfinished word,
-    1 for any other. field_factors: factors of the fields' weights; empty for 1 each. word_factors: word → the factor of
-    its weight, 1 for any other.
+    stands for in case it is complete, not marked. weights: term → its weight, instead of its frequency in `terms`.
+    completion_weights: word → its weight as a completion of the unfinished word, 1 for any other. field_factors:
+    factors of the fields' weights; empty for 1 each. word_factors: word → the factor of its weight, 1 for any other.
     """
 
     terms: Sequence[str]
     prefix: str | None = None
-    excluded_docid: int = -1
-    excluded_phrasing: int = -1
+    excluded: Excluded | None = None
     prefix_terms: Sequence[str] = ()
     weights: Mapping[str, float] | None = None
     completion_weights: Mapping[str, float] = field(default_factory=dict)
@@ -102,7 +100,7 @@ class PreparedBatch:
         )  # fmt: skip
         columns = QueryBatch(
             terms.offsets, numbers, weights, fields, terms.completes, information, integer_scale(bounds),
-            terms.excluded_docids, terms.excluded_phrasings,
+            np.array(list(map(Excluded.to_numbers, terms.excluded)), np.int64).reshape(-1, 2),
         )  # fmt: skip
         return cls(prechecked(columns), max_terms, factors, own_texts, scores)
 
@@ -133,7 +131,7 @@ class TermColumns(Sequence[QueryTerms]):
 
     names: terms, marked with their fields. offsets: (Q + 1), where each query's terms begin. terms: (M), the index of
     each in the names; None if these are the terms in order. counts: (M), its frequency in the query. completes: (M),
-    see QueryBatch. excluded_docids, excluded_phrasings: (Q). field_factors: (Q, F), factors of the fields' weights, and
+    see QueryBatch. excluded: (Q), what each must not find. field_factors: (Q, F), factors of the fields' weights, and
     word_factors: (M), of the terms'; None for 1 each.
     """
 
@@ -142,8 +140,7 @@ class TermColumns(Sequence[QueryTerms]):
     terms: Array | None
     counts: Floats
     completes: Array
-    excluded_docids: Array
-    excluded_phrasings: Array
+    excluded: Sequence[Excluded | None]
     field_factors: Floats | None = None
     word_factors: Floats | None = None
 
@@ -167,9 +164,7 @@ class TermColumns(Sequence[QueryTerms]):
             offsets.append(len(names))
         columns = cls(
             names, np.array(offsets, np.int64), None, np.array(counts, np.float64),
-            np.array(completes, np.int64),
-            np.array([query.excluded_docid for query in queries], np.int64),
-            np.array([query.excluded_phrasing for query in queries], np.int64),
+            np.array(completes, np.int64), [query.excluded for query in queries],
         )  # fmt: skip
         if any(query.field_factors for query in queries):
             factors = [query.field_factors or (1.0,) * fields for query in queries]
@@ -183,13 +178,12 @@ class TermColumns(Sequence[QueryTerms]):
     @classmethod
     def of_texts(
         cls, terms: tuple[Sequence[str], Array, Array], reads_bodies: Sequence[bool],
-        excluded: Sequence[tuple[int, int]], field_factors: Floats | None = None,
+        excluded: Sequence[Excluded | None], field_factors: Floats | None = None,
     ) -> Self:  # fmt: skip
         """Count the terms of queries with a title and a body each, without unfinished words.
 
         terms: the distinct words, the index in these of each word of the queries' texts, and the index of each text's
         first word: a title's, then its body's. reads_bodies: of each field, whether it is compared with bodies, too.
-        excluded: what each query must not find, see QueryTerms.
         """
         words, numbers, ends = terms
         fields, queries = len(reads_bodies), len(ends) // 2
@@ -203,10 +197,9 @@ class TermColumns(Sequence[QueryTerms]):
             name for field, own in enumerate(used.reshape(fields, len(words)))
             for name in mark_terms(compress(words, own.tolist()), field)
         ]  # fmt: skip
-        docids, phrasings = np.array(excluded, np.int64).reshape(queries, 2).T.copy()
         return cls(
             names, offsets, (np.cumsum(used) - 1)[keys], counts.astype(np.float64), np.zeros(len(keys), np.int64),
-            docids, phrasings, field_factors,
+            excluded, field_factors,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -225,8 +218,8 @@ class TermColumns(Sequence[QueryTerms]):
         places = own.terms.tolist() if own.terms is not None else ()
         counted = zip(map(self.names.__getitem__, places), own.counts.astype(int).tolist(), strict=True)
         factors = () if own.field_factors is None else tuple(own.field_factors[0].tolist())
-        excluded = int(own.excluded_docids[0]), int(own.excluded_phrasings[0])
-        return QueryTerms([term for term, n in counted for _ in range(n)], None, *excluded, field_factors=factors)
+        typed = [term for term, n in counted for _ in range(n)]
+        return QueryTerms(typed, None, self.excluded[row], field_factors=factors)
 
     def select(self, rows: range) -> Self:
         """Return some of the queries, which follow each other."""
@@ -236,7 +229,7 @@ class TermColumns(Sequence[QueryTerms]):
             self, offsets=self.offsets[rows.start : rows.stop + 1] - first,
             terms=np.arange(first, last) if self.terms is None else self.terms[of_terms],
             counts=self.counts[of_terms], completes=self.completes[of_terms],
-            excluded_docids=self.excluded_docids[own], excluded_phrasings=self.excluded_phrasings[own],
+            excluded=self.excluded[own],
             field_factors=None if self.field_factors is None else self.field_factors[own],
             word_factors=None if self.word_factors is None else self.word_factors[of_terms],
         )  # fmt: skip

@@ -67,9 +67,8 @@ class QueryBatch(NamedTuple):
     """(M): the idf of the word in its field; that of a completion is the lowest of them."""
     scales: NDArray[np.float64]
     """(Q): integer scores are scores times this."""
-    excluded_docids: NDArray[np.int64]
-    excluded_phrasings: NDArray[np.int64]
-    """(Q): see QueryTerms."""
+    excluded: Matrix[np.int64]
+    """(Q, 2): see `Excluded.to_numbers`."""
 
 
 @inlined()
@@ -156,7 +155,7 @@ def search_queries(
             terms = SegmentTerms(
                 t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.completes[:n], t.scores
             )
-            query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
+            query = SegmentQuery(allowed_mask, batch.excluded[q, 0], batch.excluded[q, 1], has_rephrasings)
             search_segment(p, terms, query, heap, buffers)
         if is_last:
             _sort_heap(heap)
@@ -298,7 +297,7 @@ def match_documents(
     """
     first = ZERO
     for q in range(len(ends)):
-        n, excluded, phrasing = ZERO, batch.excluded_docids[q], batch.excluded_phrasings[q]
+        n, excluded, phrasing = ZERO, batch.excluded[q, 0], batch.excluded[q, 1]
         for i in range(first, ends[q]):
             row = first_row(p.docids, docids[i])
             if not n and (i == first or docids[i] < docids[i - 1]):

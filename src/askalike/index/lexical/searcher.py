@@ -1,7 +1,7 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from askalike.index.lexical.query_batch import (
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import FoundTitles, find_positions, find_titles
+from askalike.index.rows import Excluded, find_positions, find_titles
 from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
@@ -173,9 +173,9 @@ class PostingsSearcher:
             contributions += [found[start:end] for start, end in pairwise((0, *ends.tolist()))]
         return contributions
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
         """See TitlesSearcher."""
-        return partial(find_titles, self.segments, keys, exclusions)
+        return find_titles(self.segments, keys, exclusions)
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

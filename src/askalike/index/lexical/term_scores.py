@@ -14,7 +14,7 @@ from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.terms import field_of, move_term
 from askalike.index.rows import find_distinct
-from askalike.native.compiled import Matrix, Repeated, compiled, prechecked
+from askalike.native.compiled import Matrix, RunLengthArray, compiled, prechecked
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
@@ -238,7 +238,7 @@ class TermScores:
             lists = live.segment.starts, live.segment.codes, live.segment.code_tf, live.segment.code_length
             _write_texts(*lists, terms.segment_ids[at], numbers, ends[(at + 1) * count - 1 :], columns[0], columns[1])
         rows = np.concatenate([numbers] * len(sizes))
-        df, ttf = Repeated(terms.df[rows], ends), Repeated(terms.ttf[rows], ends)
+        df, ttf = RunLengthArray(terms.df[rows], ends), RunLengthArray(terms.ttf[rows], ends)
         scores = self._similarity.score(columns[0], columns[1], df, ttf, collection)
         if (size := self.size + len(scores) - first) > len(self._entries):
             grown = np.empty(max(size, GROWTH * len(self._entries)), np.float64)

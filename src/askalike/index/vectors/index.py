@@ -150,7 +150,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
 
         A query of zeros finds nothing. allowed: the documents that may be found; None for all.
         """
-        return self.searcher.search(VectorQueries(vectors, [(-1, -1)] * len(vectors)), k, allowed)
+        return self.searcher.search(VectorQueries(vectors, [None] * len(vectors)), k, allowed)
 
     @property
     def schemas(self) -> tuple[PartSchema, ...]:

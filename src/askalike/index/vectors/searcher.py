@@ -10,7 +10,7 @@ segments (codes.py).
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from operator import or_
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -23,7 +23,7 @@ from askalike.core.errors import SearchIndexError
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import TopDocs
 from askalike.index.files import open_arrays, write_arrays
-from askalike.index.rows import NO_DELETIONS, FoundTitles, LiveRows, TitleRows, find_titles
+from askalike.index.rows import NO_DELETIONS, Excluded, LiveRows, TitleRows, find_titles
 from askalike.index.vectors.codes import TOLERANCE, Codes, ScoreEstimates
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, StoredPart, nonzero_rows, prepare_rows
 from askalike.index.vectors.sketch import Sketch
@@ -89,10 +89,10 @@ class VectorSegment(LiveRows):
         """The first row of each docid."""
         return np.flatnonzero(np.diff(self.docids, prepend=-1))
 
-    def excluded_rows(self, docid: int, phrasing: int) -> Array:
-        """Return the rows of a docid, or those of one of its phrasings (−1 for all)."""
-        rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
-        return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
+    def excluded_rows(self, excluded: Excluded) -> Array:
+        """Return the rows that a query must not find."""
+        rows = np.arange(*np.searchsorted(self.docids, [excluded.docid, excluded.docid + 1]))
+        return rows if excluded.phrasing is None else rows[self.phrasings[rows] == excluded.phrasing]
 
     def score_rows(self, rows: Array, queries: Sequence[Array], q: int) -> Floats:
         """Return the scores of these rows for one query."""
@@ -124,13 +124,13 @@ def _open_part(arrays: Mapping[str, Array], part_index: int, schema: PartSchema)
 
 
 class VectorQueries:
-    """Queries as vectors, each with a docid that it must not find (−1: none), and one phrasing of it (−1: all).
+    """Queries as vectors, each with what it must not find.
 
     schemas: of the vectors' parts. rows: those of each part as segments score them. nonzero: (queries), whether each is
     not zero in some part.
     """
 
-    def __init__(self, vectors: Vectors, exclusions: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, vectors: Vectors, exclusions: Sequence[Excluded | None]) -> None:
         self.vectors, self.exclusions = vectors, exclusions
         self.schemas = tuple(map(PartSchema.from_part, vectors.parts))
         self.rows: list[Any] = list(map(prepare_rows, vectors.parts))
@@ -226,7 +226,7 @@ class VectorSearcher:
         for q, docids in enumerate(candidates):
             best = np.full(len(docids), np.nan)
             for segment in self._segments if queries.nonzero[q] else ():
-                at, rows = segment.find_rows(docids, *queries.exclusions[q])
+                at, rows = segment.find_rows(docids, queries.exclusions[q])
                 if len(rows) and segment.has_rephrasings:
                     np.fmax.at(best, at, segment.score_rows(rows, queries.rows, q))
                 elif len(rows):
@@ -238,15 +238,15 @@ class VectorSearcher:
         """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""
         best, phrasing = -np.inf, 0
         for segment in self._segments:
-            _, rows = segment.find_rows(np.array([docid]), *queries.exclusions[q])
+            _, rows = segment.find_rows(np.array([docid]), queries.exclusions[q])
             scores = segment.score_rows(rows, queries.rows, q)
             if len(rows) and scores.max() > best:
                 best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
         """See TitlesSearcher."""
-        return partial(find_titles, self._segments, keys, exclusions)
+        return find_titles(self._segments, keys, exclusions)
 
     def _check_schemas(self, queries: VectorQueries) -> None:
         if self._schemas and queries.schemas != self._schemas:
@@ -276,7 +276,7 @@ def _bound_rows(
     """Return a segment's candidates for a batch of the queries."""
     rows, mask = [part[batch] for part in queries.rows], segment.mask_allowed(allowed.docids if allowed else None)
     exclusions = enumerate(queries.exclusions[batch])
-    excluded = {q: segment.excluded_rows(docid, phrasing) for q, (docid, phrasing) in exclusions if docid >= 0}
+    excluded = {q: segment.excluded_rows(one) for q, one in exclusions if one}
     [part, *_], codes = segment.parts, segment.codes
     if not codes or not isinstance(part, DensePart):
         return ScannedRows(segment, rows, mask, excluded)

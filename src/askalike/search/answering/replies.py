@@ -1,4 +1,4 @@
-"""Replies to a question from an engine's hits: stored answers, or text written by a model of the archive.
+"""Replies to a question from a retriever's hits: stored answers, or text written by a model of the archive.
 
 Text that a model has written is always labelled as such.
 """
@@ -129,8 +129,8 @@ def require_same_archive(view: View, folder: Path) -> None:
         raise SettingsError(f"{folder}: this model was trained on another archive; train one on this: askalike train")
 
 
-class SearchEngine(Protocol):
-    """The part of an engine that answers need."""
+class AnsweringRetriever(Protocol):
+    """The part of a retriever that answers need."""
 
     archive: Archive
 
@@ -145,7 +145,7 @@ class SearchEngine(Protocol):
 
 
 def answer_question(
-    engine: SearchEngine,
+    retriever: AnsweringRetriever,
     question: Question,
     mode: AnswerMode,
     k: int,
@@ -154,18 +154,20 @@ def answer_question(
     sure: float | None,
     model: str | None,
 ) -> Reply:
-    """Return an answer to a typed question; see LocalEngine.answer."""
-    view = engine.archive.view()
+    """Return an answer to a typed question; see ArchiveRetriever.answer."""
+    view = retriever.archive.view()
     _require_used_options(mode, min_probability, sure, model)
     require_answers(view)
     if mode == "generate":
-        return _write_reply(engine.archive, question, k, model)
-    hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
-    stored = nearest_reply(view, hits, k)
+        return _write_reply(retriever.archive, question, k, model)
+    hits = retriever.search(
+        question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability
+    )
+    stored = nearest_reply(view, hits, k, any_grade=min_probability is not None)
     known = [source.probability for source in stored.sources[:1] if source.probability is not None]
     threshold = DEFAULT_SURE if sure is None else sure
-    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < threshold):
-        return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
+    if mode == "auto" and retriever.calibration and hits and (stored.abstained or known[0] < threshold):
+        return replace(_write_reply(retriever.archive, question, k, model), matches=stored.matches)
     return stored
 
 
@@ -225,9 +227,12 @@ def sources_from_answers(view: View, hits: Iterable[Hit], k: int) -> tuple[Answe
     return tuple(AnswerSource(*source) for source in found)[:k]
 
 
-def nearest_reply(view: View, matches: Sequence[SearchHit], k: int) -> Reply:
-    """Return the reply with the first stored answer of these questions; an empty one if there is none."""
-    sources = sources_from_questions(view, matches, k)
+def nearest_reply(view: View, matches: Sequence[SearchHit], k: int, *, any_grade: bool = False) -> Reply:
+    """Return the reply with the first stored answer of those that ask the same; an empty one if there is none.
+
+    any_grade: related questions answer, too.
+    """
+    sources = sources_from_questions(view, [match for match in matches if any_grade or match.grade == "same"], k)
     return Reply(sources[0].text if sources else None, False, sources, matches=tuple(matches))
 
 

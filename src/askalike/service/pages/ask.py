@@ -62,8 +62,6 @@ class SimilarItem:
     """The beginning of its first answer; "" if it has none."""
     full_answer: Answer | None
     """Its first answer, to be read without leaving the page; None if it has none, and for all but the first item."""
-    is_likely: bool
-    """Whether it probably asks the same, rather than being only related; True if that is not known."""
 
 
 @router.get("/a/{archive}")
@@ -150,7 +148,7 @@ async def _find_similar(
     answers, keep_days = await archive.run_on_store(
         lambda store: (store.view().get_answers_to(hit.question.id for hit in hits), get_keep_days(store))
     )
-    items = [_to_item(hit, answers[hit.question.id], hits.likely_from, hit is hits[0]) for hit in hits]
+    items = [_to_item(hit, answers[hit.question.id], hit is hits[0]) for hit in hits]
     context = {
         "items": items,
         "corrected": corrected_words(hits),
@@ -160,13 +158,12 @@ async def _find_similar(
     return {"title": title, "body": body} | context
 
 
-def _to_item(hit: SearchHit, answers: Sequence[Answer], likely_from: float, is_first: bool) -> SimilarItem:
+def _to_item(hit: SearchHit, answers: Sequence[Answer], is_first: bool) -> SimilarItem:
     words = matched_words(hit.explanation, hit.question.language)
     text = readable_text(answers[0].body, answers[0].markup) if answers else ""
     is_cut = is_first and SHORT_ANSWER_LENGTH < len(text) <= MAX_FULL_ANSWER_LENGTH
-    is_likely = hit.probability is None or hit.probability >= likely_from
     excerpt = extract_snippet(text, (), EXCERPT_LENGTH)
-    return SimilarItem(hit, words, hit.snippet, excerpt, answers[0] if is_cut else None, is_likely)
+    return SimilarItem(hit, words, hit.snippet, excerpt, answers[0] if is_cut else None)
 
 
 def _parse_feedback(form: Form, button: str) -> FeedbackRequest:

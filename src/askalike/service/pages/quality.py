@@ -185,8 +185,8 @@ async def get_chart(archive: UserArchive, request: Request, name: str) -> Respon
 
 async def _load_report(archive: ServedArchive, request: Request) -> dict[str, Any]:
     use_language(choose_language(request, archive.language))
-    calibration, stale_reason, threshold = await archive.run_on_engine(
-        lambda engine: (engine.calibration, engine.stale_reason, engine.typical_threshold)
+    calibration, stale_reason = await archive.run_on_retriever(
+        lambda retriever: (retriever.calibration, retriever.stale_reason)
     )
     measured = calibration.quality if calibration else None
     bars: dict[str, list[ProportionBar]] = {}
@@ -197,7 +197,7 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
     model, is_calibrated = archive.model, calibration is not None
     report = await archive.run_on_store(lambda store: _load_stored(store, model, is_calibrated, stale_reason))
     figures = _draw(bars, report["replay"], report["use_weeks"], report["weeks"])
-    about = {"calibration": calibration, "stale_reason": stale_reason, "threshold": threshold, "measured": measured}
+    about = {"calibration": calibration, "stale_reason": stale_reason, "measured": measured}
     labels = {"verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
     return report | about | labels | {"bars": bars, "figures": figures}
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from askalike.core.hits import Explanation, SearchHit
 from askalike.core.records import Answer, Link, Question
 from askalike.core.values import safe_url
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
@@ -66,7 +66,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
     relations, question = _relations(details), details.question
     others = await archive.run_on_store(lambda store: store.view().get_questions(relations))
     related = {id: relation for id, relation in relations.items() if relation == "related"}
-    linked = await archive.run_on_engine(lambda engine: _explain_links(engine, question, related, others))
+    linked = await archive.run_on_retriever(lambda retriever: _explain_links(retriever, question, related, others))
     return render_page(
         request,
         "question.html",
@@ -75,7 +75,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         n_answers=f"{len(details.answers)}{'+' * (len(details.answers) == MAX_ANSWERS)}",
         duplicates=await archive.run_on_store(lambda store: load_tree(store, id)),
         related=linked,
-        similar=await archive.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
+        similar=await archive.run_on_retriever(lambda retriever: _find_similar(retriever, question, relations)),
         url=safe_url(question.url),
         source=details.source,
         saved=saved,
@@ -138,21 +138,21 @@ def _relations(details: QuestionDetails) -> Relations:
 
 
 def _explain_links(
-    engine: LocalEngine, question: Question, relations: Relations, others: Mapping[str, Question]
+    retriever: ArchiveRetriever, question: Question, relations: Relations, others: Mapping[str, Question]
 ) -> list[RelatedQuestion]:
-    explanations = engine.explain(question, list(relations))
+    explanations = retriever.explain(question, list(relations))
     return [_relate(others[id], relation, explanations.get(id)) for id, relation in relations.items() if id in others]
 
 
-def _find_similar(engine: LocalEngine, question: Question, relations: Relations) -> list[RelatedQuestion]:
+def _find_similar(retriever: ArchiveRetriever, question: Question, relations: Relations) -> list[RelatedQuestion]:
     """Return the questions most similar to one, without those that it is linked to."""
     body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
-    hits = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
+    hits = retriever.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
     others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
     return [
         replace(
             _relate(hit.question, "similar", hit.explanation),
-            probability=hit.probability if (hit.probability or 0) >= hits.likely_from else None,
+            probability=hit.probability if hit.grade == "same" else None,
             similarity=hit.similarity,
         )
         for hit in others

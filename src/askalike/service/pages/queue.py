@@ -69,8 +69,11 @@ def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], 
 async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:
     """Return what a page shows of two questions: their sides, why they may ask the same, and how similar they are."""
     question, other = pair
-    explanation, similarity = await archive.run_on_engine(
-        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
+    explanation, similarity = await archive.run_on_retriever(
+        lambda retriever: (
+            retriever.explain(question, [other.id]).get(other.id),
+            retriever.similarity(question, other.id),
+        )
     )
     why = summarise_explanation(explanation, other.language)
     return {"sides": _build_sides(pair, answers), "why": why, "similarity": similarity}

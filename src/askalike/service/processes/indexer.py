@@ -15,9 +15,9 @@ from askalike.calibration.calibration import Calibrator, calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.search.interim import build_in_background
-from askalike.service.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess, Heartbeat
+from askalike.service.served_retriever import is_indexed, is_present, resolve_ranker
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive, ServedRanker, get_served_ranker

@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
-from askalike.service.engine_state import ServedEngine
 from askalike.service.log import start_log
 from askalike.service.processes.child import Heartbeat
 from askalike.service.processes.protocol import configure
+from askalike.service.served_retriever import ServedRetriever
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 
@@ -87,4 +87,4 @@ def _prepare(settings: ServiceSettings) -> None:
     """Search each index once, so that everything loaded lazily is loaded before requests are accepted."""
     for path in settings.archive_paths().values():
         with suppress(AskalikeError):  # the application raises it again when it opens the archive
-            ServedEngine.open(settings, path).engine.close()
+            ServedRetriever.open(settings, path).retriever.close()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, FailFast, Field
 
 from askalike.core.records import Answer, Question
 from askalike.core.values import safe_url
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import commit
 from askalike.service.authorization import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
@@ -140,7 +140,9 @@ async def upsert(
 async def query(archive: ReadableArchive, name: CollectionName, request: CollectionQuery) -> CollectionQueryResult:
     """Return the questions most similar to each text."""
     texts = [decode_text(numbers) for numbers in request.query_embeddings]
-    results = await archive.run_on_engine(lambda engine: [_search(engine, text, request.n_results) for text in texts])
+    results = await archive.run_on_retriever(
+        lambda retriever: [_search(retriever, text, request.n_results) for text in texts]
+    )
     ids, distances, metadatas = zip(*results, strict=True)
     return CollectionQueryResult(ids=list(ids), distances=list(distances), metadatas=list(metadatas))
 
@@ -187,10 +189,10 @@ def _remove_title(title: str, text: str) -> str:
     return text.removeprefix(f"Question: {title}").lstrip("\n")
 
 
-def _search(engine: LocalEngine, text: str, k: int) -> tuple[list[str], list[float], list[DocumentMetadata]]:
-    hits = engine.search(text, k)
+def _search(retriever: ArchiveRetriever, text: str, k: int) -> tuple[list[str], list[float], list[DocumentMetadata]]:
+    hits = retriever.search(text, k)
     ids = [hit.question.id for hit in hits]
-    answers = engine.archive.view().get_answers_to(ids)
+    answers = retriever.archive.view().get_answers_to(ids)
     metadatas = [_to_metadata(hit.question, answers[hit.question.id]) for hit in hits]
     return ids, [2 - 2 * to_similarity(hit.score, hit.probability) for hit in hits], metadatas
 
@@ -238,12 +240,12 @@ class ListEnvelope(BaseModel):
 @ask_page_router.get("/answer/api/v1/question/similar", summary="Similar questions, for Apache Answer")
 async def question_similar(archive: ReadableArchive, title: TypedTitle = "") -> ListEnvelope:
     """Return the questions most similar to a title, in the shape of Apache Answer's own response."""
-    return ListEnvelope(data=await archive.run_on_engine(lambda engine: _search_questions(engine, title)))
+    return ListEnvelope(data=await archive.run_on_retriever(lambda retriever: _search_questions(retriever, title)))
 
 
-def _search_questions(engine: LocalEngine, title: str) -> list[ListedQuestion]:
-    hits = engine.search(title, MAX_QUESTIONS, prefix=True, explain=False)
-    answers = engine.archive.view().get_answers_to(hit.id for hit in hits)
+def _search_questions(retriever: ArchiveRetriever, title: str) -> list[ListedQuestion]:
+    hits = retriever.search(title, MAX_QUESTIONS, prefix=True, explain=False)
+    answers = retriever.archive.view().get_answers_to(hit.id for hit in hits)
     return [_to_listed(hit.question, len(answers[hit.id])) for hit in hits]
 
 

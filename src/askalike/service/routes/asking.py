@@ -11,7 +11,7 @@ from askalike.core.records import Question
 from askalike.core.values import safe_url
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import record_feedback, record_query, search_similar
 from askalike.service.authorization import GuardedRoute, ReadableArchive, SearchableArchive, may_count
 from askalike.service.request_state import add_log_fields
@@ -32,14 +32,10 @@ router = APIRouter(route_class=GuardedRoute)
 
 @dataclass(slots=True)
 class SimilarResponse:
-    """The similar questions, best first; `abstained` is true if there are none.
-
-    `likely_from`: the probability from which one likely asks the same; one below is only related.
-    """
+    """The similar questions, best first; `abstained` is true if there are none."""
 
     results: list[SimilarQuestion]
     abstained: bool
-    likely_from: float
     ranker: str
     took_ms: float
 
@@ -99,7 +95,7 @@ async def get_similar(
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     add_log_fields(request, archive=archive.name, found=len(hits))
     results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
-    response = SimilarResponse(results, not hits, hits.likely_from, ranker, took_ms)
+    response = SimilarResponse(results, not hits, ranker, took_ms)
     return Response(_SIMILAR_RESPONSE.dump_json(response), media_type="application/json")
 
 
@@ -122,7 +118,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         raise HTTPException(
             409, "mode: the service has no endpoint for grounded answers; start it with --set endpoint=URL"
         )
-    reply, logged_query = await archive.run_on_engine(lambda engine: _answer(engine, query))
+    reply, logged_query = await archive.run_on_retriever(lambda retriever: _answer(retriever, query))
     if endpoint:
         stored, question = reply, Question("", query.title, query.body)
         reply = await endpoint.run(lambda chat: write_grounded(question, stored, chat).reply)
@@ -149,19 +145,19 @@ async def post_feedback(archive: SearchableArchive, request: Request, feedback: 
     await record_feedback(archive, request, feedback)
 
 
-def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
+def _answer(retriever: ArchiveRetriever, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
     """Return the reply and the question's log entry. Raises HTTPException (409) for a mode that is not available."""
-    name = engine.archive.path.name
+    name = retriever.archive.path.name
     mode: AnswerMode = "nearest" if query.mode == "grounded" else query.mode
-    if mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:
+    if mode != "nearest" and len(writer_folders(retriever.archive.path)) != 1:
         raise HTTPException(409, f"mode: {name} has no model that writes answers, or several")
-    if has_content(engine.archive, "answers"):
-        reply = engine.answer(query.title, mode, query.k, body=query.body)
+    if has_content(retriever.archive, "answers"):
+        reply = retriever.answer(query.title, mode, query.k, body=query.body)
     else:
-        reply = Reply(None, False, (), matches=tuple(engine.search(query.title, body=query.body)))
+        reply = Reply(None, False, (), matches=tuple(retriever.search(query.title, body=query.body)))
     probability = reply.matches[0].probability if reply.matches else None
     shown_ids = [match.question.id for match in reply.matches[:MAX_LOGGED_HITS]]
-    return reply, LoggedQuery(query.title, query.body, shown_ids, engine.ranker.name, probability)
+    return reply, LoggedQuery(query.title, query.body, shown_ids, retriever.ranker.name, probability)
 
 
 def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from askalike.core.records import Question
 from askalike.core.values import safe_url
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.authorization import GuardedRoute, ReadableArchive
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
 
@@ -83,12 +83,12 @@ class SimilarTopics(BaseModel):
 @router.get("/similar_topics.json", include_in_schema=False)
 async def similar_to(archive: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
     """Return the questions most similar to a new topic, in the shape of Discourse's own response."""
-    return await archive.run_on_engine(lambda engine: _search_topics(engine, title, raw))
+    return await archive.run_on_retriever(lambda retriever: _search_topics(retriever, title, raw))
 
 
-def _search_topics(engine: LocalEngine, title: str, raw: str) -> SimilarTopics:
-    hits = engine.search(title, MAX_TOPICS, body=raw, prefix=True)
-    answers = engine.archive.view().get_answers_to(hit.question.id for hit in hits)
+def _search_topics(retriever: ArchiveRetriever, title: str, raw: str) -> SimilarTopics:
+    hits = retriever.search(title, MAX_TOPICS, body=raw, prefix=True)
+    answers = retriever.archive.view().get_answers_to(hit.question.id for hit in hits)
     topics = [_to_topic(hit.question, len(answers[hit.question.id])) for hit in hits]
     similar_topics = [
         SimilarTopic(

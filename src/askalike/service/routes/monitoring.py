@@ -15,9 +15,9 @@ from pydantic import BaseModel
 
 from askalike.rankers import Ranker
 from askalike.service.authorization import Credentials
-from askalike.service.engine_state import IndexStatus, can_write, index_status
 from askalike.service.request_state import app_state
 from askalike.service.served_archive import ServedArchive
+from askalike.service.served_retriever import IndexStatus, can_write, index_status
 from askalike.store import Archive
 from askalike.store.keys import verify_key
 

@@ -23,7 +23,6 @@ from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.native.compiled import Matrix, compiled, inlined, widen
-from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RESERVED, RaggedArray, Text
 from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
@@ -393,16 +392,6 @@ def add_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows
             single = matrix.singles[rows[i]]
             for k in range(len(total)):
                 total[k] += weight * single[k]
-
-
-@inlined()
-def prefetch_rows(rows: NDArray[np.int32], start: int, end: int, matrix: WeightedRows) -> None:
-    """Start to read `rows[start:end]` of a matrix from memory: each waits for it otherwise, as they are anywhere."""
-    for i in range(start, end):
-        for offset in range(0, 2 * matrix.halves.shape[1] * (len(matrix.halves) > 0), CACHE_LINE_BYTES):
-            prefetch(matrix.halves, np.int64(rows[i]), offset)
-        for offset in range(0, 4 * matrix.singles.shape[1] * (len(matrix.singles) > 0), CACHE_LINE_BYTES):
-            prefetch(matrix.singles, np.int64(rows[i]), offset)
 
 
 @compiled()

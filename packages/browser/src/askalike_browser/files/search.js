@@ -365,8 +365,7 @@ globalThis.askalikeSite ??= (() => {
       product = (product + a[i] * b[at] + a[i + 1] * b[at + 1] + a[i + 2] * b[at + 2] + a[i + 3] * b[at + 3]) | 0
     return product
   }
-  // Functions that return the cosine of the query and a row of words.documents, by all components or by the first, and
-  // the mean cosine of the query and the most similar everyday questions, which have nothing to do with the archive.
+  // Functions that return the cosine of the query and a row of words.documents, by all components or by the first.
   const compareWith = (query) => {
     const { dim, heads, vectors: all, vectorScales: scales, fieldWeights } = vectors, rows = words.documents.length
     let length = 0, largest = 0
@@ -380,13 +379,7 @@ globalThis.askalikeSite ??= (() => {
         cosine += fieldWeights[field] * multiply(steps, vectors, n * length, length) * scales[n]
       return cosine * scale
     }
-    const everyday = () => {
-      const { background, backgroundScales } = vectors
-      const near = [...backgroundScales].map((own, n) => multiply(steps, background, n * dim, dim) * own * scale).sort((a, b) => b - a)
-      const most = near.slice(0, rules.hits.nearest)
-      return most.reduce((total, cosine) => total + cosine, 0) / Math.max(1, most.length)
-    }
-    return { exact: (row) => sum(row, all, dim), roughly: (row) => sum(row, heads, head), everyday }
+    return { exact: (row) => sum(row, all, dim), roughly: (row) => sum(row, heads, head) }
   }
   // The lowest of the EXACT highest values, which are between 0 and 1; a little lower, as values are counted in steps.
   const findThreshold = (values) => {
@@ -402,8 +395,8 @@ globalThis.askalikeSite ??= (() => {
   // The score of each question, 0 for none; `absolute`, which is 1 for the same text, and its minimum for what is shown.
   const rank = (query) => {
     const { sums, shares } = scoreWords(query), cosines = own.hasVectors ? compareWith(encode(query.whole)) : null
-    const { threshold: lowestShown } = words.ranking
-    if (!cosines) return { scores: words.vectors ? shares : sums, absolute: shares, minimum: words.vectors ? null : lowestShown }
+    const { related } = words.ranking
+    if (!cosines) return { scores: words.vectors ? shares : sums, absolute: shares, minimum: words.vectors ? null : related }
     const [ofWords, ofVectors] = words.ranking.weights, lowest = words.ranking.minScore ?? -Infinity
     const { documents } = words, values = new Float64Array(shares.length), scores = new Float64Array(shares.length)
     const score = (row, cosine) => ofWords * shares[documents[row]] + ofVectors * cosine
@@ -421,7 +414,7 @@ globalThis.askalikeSite ??= (() => {
       const cosine = cosines.exact(row)
       if (shares[document] || cosine >= lowest) scores[document] = Math.max(scores[document], score(row, cosine))
     }
-    return { scores, absolute: scores, minimum: lowestShown === null ? null : lowestShown + rules.hits.backgroundWeight * cosines.everyday() }
+    return { scores, absolute: scores, minimum: related }
   }
   const best = (scores, k) => {
     const top = []

@@ -20,9 +20,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike import InputError, NotFittedError, Question, ResolvedQuery, Settings, Similarity, TrainingView, View
+from askalike import InputError, NotFittedError, Question, ResolvedQuery, Settings, Similarity, Snapshot, TrainingView
 from askalike.plugin.exports import chunks
-from askalike.plugin.index import Floats, QueryTerms, word_of
+from askalike.plugin.index import Floats, PreparedTerms, QueryTerms, word_of
 from askalike.plugin.models import LearnedLabels, replace_file
 from askalike.plugin.rankers import LexicalRanker, LexicalSearcher, LexicalSettings, resolve, split_settings
 from askalike.plugin.training import LABEL_SIGNALS, Clusters, TrainingPair, training_pairs
@@ -121,7 +121,7 @@ class LearnedWeightsRanker(LexicalRanker):
             return self
         return type(self)(self.similarity, self.settings, self.learning, learn_weights(self, view))
 
-    def open(self, view: View) -> "LearnedWeightsSearcher":
+    def open(self, view: Snapshot) -> "LearnedWeightsSearcher":
         postings = self._built_index(view).searcher
         if self.learned is None:
             raise NotFittedError(f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE")
@@ -131,13 +131,13 @@ class LearnedWeightsRanker(LexicalRanker):
 class LearnedWeightsSearcher(LexicalSearcher):
     """See LearnedWeightsRanker."""
 
-    def __init__(self, ranker: LearnedWeightsRanker, view: View, postings: Any) -> None:
+    def __init__(self, ranker: LearnedWeightsRanker, view: Snapshot, postings: Any) -> None:
         super().__init__(ranker, view, postings)
         self._weights = ranker.learned.weights if ranker.learned else {}
 
-    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
-        """Return the terms of each query with their weights."""
-        return list(map(self._weigh, super()._extract_terms(queries)))
+    def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
+        terms = self._extractor.many_query_terms(queries, self.view.kind)
+        return self._postings.prepare(list(map(self._weigh, terms)), self._ranker.similarity, self._field_weights)
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
         weights = {term: n * self._weights.get(word_of(term), 1.0) for term, n in Counter(query.terms).items()}

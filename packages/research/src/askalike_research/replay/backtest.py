@@ -17,7 +17,7 @@ import numpy as np
 from askalike import (
     Archive,
     ArchiveError,
-    LocalEngine,
+    ArchiveRetriever,
     Progress,
     Question,
     Ranker,
@@ -232,11 +232,11 @@ def backtest(
         _copy_vectors(archive.path, past.archive.path)
         past.advance_to(str(window[0].created_at))
         fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
-        engine = _PastEngine(past.archive, check_trained_before(fitted, window[0]), k, precision, guarantee)
+        retriever = _PastRetriever(past.archive, check_trained_before(fitted, window[0]), k, precision, guarantee)
         questions: list[AskedQuestion] = []
         for moment, group in groupby(window, key=lambda question: str(question.created_at)):
             past.advance_to(moment)
-            for question, hits, took_ms in engine.search(list(group)):
+            for question, hits, took_ms in retriever.search(list(group)):
                 cluster = clusters.cluster_of(question.id)
                 suggestions = [
                     Suggestion(hit.question, score, clusters.cluster_of(hit.id) == cluster) for hit, score in hits
@@ -246,10 +246,10 @@ def backtest(
             if progress:
                 progress(len(questions), len(window))
     chosen = set(thresholds or _usual_thresholds(questions))
-    chosen |= set() if engine.guaranteed is None else {engine.guaranteed}
+    chosen |= set() if retriever.guaranteed is None else {retriever.guaranteed}
     return Backtest(
-        archive.path, ranker.name, older, questions, engine.prevalence, sorted(chosen), precision, guarantee,
-        engine.guaranteed, judged or {},
+        archive.path, ranker.name, older, questions, retriever.prevalence, sorted(chosen), precision, guarantee,
+        retriever.guaranteed, judged or {},
     )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def select_window(archive: Archive, last: int, weeks: int | None) -> tuple[Seque
     return [asked[id] for _, id in dates[start:]], start
 
 
-class _PastEngine:
+class _PastRetriever:
     """Searches the past archive as it grows, and calibrates its ranker whenever there is no valid calibration."""
 
     def __init__(
@@ -281,17 +281,17 @@ class _PastEngine:
         self.guaranteed: float | None = None
         self.prevalence: float | None = None
         self._calibrate()
-        self._engine = LocalEngine(archive, ranker)
+        self._retriever = ArchiveRetriever(archive, ranker)
 
     def search(self, questions: Sequence[Question]) -> Iterator[tuple[Question, list[tuple[SearchHit, float]], float]]:
         """Yield each question with its hits and their scores, and the milliseconds of its search."""
-        if self._engine.stale_reason:
+        if self._retriever.stale_reason:
             self._calibrate()
-            self._engine = LocalEngine(self._archive, self._ranker)
+            self._retriever = ArchiveRetriever(self._archive, self._ranker)
         minimum = {"min_probability" if self._is_calibrated else "min_similarity": 0.0}
-        self._engine.searcher()  # applies the changes, which are not part of a search
+        self._retriever.searcher()  # applies the changes, which are not part of a search
         requests = [SearchRequest(q.title, q.body, self._k, explain=False, **minimum) for q in questions]  # type: ignore[arg-type]
-        for question, result in zip(questions, self._engine.search_batch(requests), strict=True):
+        for question, result in zip(questions, self._retriever.search_batch(requests), strict=True):
             yield question, [(hit, self._score(hit)) for hit in result], result.took_ms / len(questions)
 
     def _score(self, hit: SearchHit) -> float:

@@ -18,9 +18,9 @@ import numpy as np
 from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
-from askalike.encoders.onnx.architectures import READABLE, open_transformer
-from askalike.encoders.onnx.compiled_layers import BuiltLayers
-from askalike.encoders.onnx.modules import (
+from askalike.encoders.transformer.architectures import READABLE, open_transformer
+from askalike.encoders.transformer.compiled_layers import BuiltLayers
+from askalike.encoders.transformer.modules import (
     POOLINGS,
     Module,
     Step,
@@ -30,7 +30,7 @@ from askalike.encoders.onnx.modules import (
     read_modules,
     read_step,
 )
-from askalike.encoders.onnx.weights import WEIGHT_FILES, Bits, map_tensors, to_float32
+from askalike.encoders.transformer.weights import WEIGHT_FILES, Bits, map_tensors, to_float32
 from askalike.text.subwords import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
@@ -130,7 +130,7 @@ class OnnxModel:
         steps = [POOLINGS["mean"]] if reader.kind == "StaticEmbedding" else []
         for module in others:
             if module.kind == "SpladePooling":
-                from askalike.encoders.onnx.graph import read_splade
+                from askalike.encoders.transformer.graph import read_splade
 
                 steps.append(read_splade(reader.place, module.place, bits))
             else:
@@ -253,7 +253,7 @@ def _open_reader(module: Module, folder: Path, bits: Bits, tokenizer: Any) -> La
     config = read_json(module.place / "config.json")
     exported = find_exported(module.place)
     if exported and not (config.get("model_type") in READABLE and any(module.place.glob(WEIGHT_FILES))):
-        from askalike.encoders.onnx.exported import ExportedLayers
+        from askalike.encoders.transformer.exported import ExportedLayers
 
         return ExportedLayers(exported, bits, lambda text: tokenizer.encode(text).ids)
     return BuiltLayers(open_transformer(config, map_tensors(module.place), module.place), bits)

@@ -14,7 +14,7 @@ from pathlib import Path
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import compute_sha256
 from askalike.core.model_folders import MODULES_FILE
-from askalike.encoders.onnx.architectures import READABLE
+from askalike.encoders.transformer.architectures import READABLE
 
 DESCRIPTIONS = ("*.json", "*.txt", "*.md", "LICENSE*")
 SAFETENSORS = ("*.safetensors",)

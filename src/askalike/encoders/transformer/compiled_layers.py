@@ -6,10 +6,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from askalike.core.arrays import Floats32, Ints
-from askalike.encoders.onnx.architectures import Affine, Layer, ModernBert, ModernLayer, Transformer
-from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
-from askalike.encoders.onnx.layer_steps import KINDS, activate, add, add_and_normalise, attend, normalise
-from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits
+from askalike.encoders.transformer.architectures import Affine, Layer, ModernBert, ModernLayer, Transformer
+from askalike.encoders.transformer.byte_products import (
+    ByteRows,
+    ByteWeights,
+    make_rows,
+    multiply,
+    pack_weights,
+    round_rows,
+)
+from askalike.encoders.transformer.layer_steps import KINDS, activate, add, add_and_normalise, attend, normalise
+from askalike.encoders.transformer.weights import BLOCK_SIZE, Bits
 from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 from askalike.native.simd import LANES, MAX_ROWS
 
@@ -256,7 +263,7 @@ class BuiltLayers:
 def open_runner(transformer: Transformer | ModernBert, bits: Bits) -> LayerRunner:
     """Return the fastest runner of a transformer's layers. Raises SettingsError if it needs the extra `onnx`."""
     if bits == 32 or not fits(transformer):
-        from askalike.encoders.onnx.graph import GraphLayers
+        from askalike.encoders.transformer.graph import GraphLayers
 
         return GraphLayers(transformer, bits)
     return CompiledModernBert(transformer) if isinstance(transformer, ModernBert) else CompiledLayers(transformer)

@@ -1,9 +1,10 @@
-"""The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
+"""Search in an archive with a ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, get_args, overload
@@ -17,15 +18,17 @@ from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
 from askalike.core.iteration import check_list
+from askalike.core.lazy import lazy_property
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, resolve
 from askalike.search.answering.replies import AnswerMode, Reply, answer_question
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.select import ANSWERED_FIRST, Limits, Selected, lack_hits, select_candidates
+from askalike.search.readings import find_readings, retrieve_readings
+from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 from askalike.store.records import require_tags
 
@@ -46,9 +49,9 @@ class SearchRequest:
     prefix: bool = False
     """Whether the last word may be unfinished."""
     min_probability: float | None = None
-    """Minimum probability of hits; None for the calibration's threshold."""
+    """Minimum probability of hits; None for what the grades show."""
     min_similarity: float | None = None
-    """Minimum absolute score of hits without a calibration; None for the archive's threshold."""
+    """Minimum absolute score of hits; None for what the grades show."""
     explain: bool = True
     """Whether each hit has an explanation."""
 
@@ -72,13 +75,11 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResult(Sequence[SearchHit], ShownAsTable):
-    """The hits of one request, best first; empty if the engine abstained because nothing is similar enough."""
+    """The hits of one request, best first; empty if it abstained because nothing is similar enough."""
 
     hits: Sequence[SearchHit]
     took_ms: float
     """Duration of the search, together with the others of its batch."""
-    likely_from: float = LIKELY_FROM
-    """Probability from which a hit likely asks the same; one below is only related."""
 
     @property
     def abstained(self) -> bool:
@@ -96,12 +97,12 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
         return len(self.hits)
 
     def table(self) -> ResultTable:
-        """Return one row per hit: its title, its probability or else its score from 0 to 1, and its id."""
+        """Return one row per hit: its title, its grade, its probability or else its score from 0 to 1, and its id."""
         if not self.hits:
             return ResultTable("nothing similar", (), ())
         measure = "similarity" if self.hits[0].probability is None else "probability"
-        rows = [(hit.title, f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
-        return ResultTable(format_count(len(rows), "hit"), ("question", measure, "id"), rows)
+        rows = [(hit.title, hit.grade or "", f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
+        return ResultTable(format_count(len(rows), "hit"), ("question", "grade", measure, "id"), rows)
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)
@@ -110,34 +111,41 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 _Query = tuple[Question, SearchRequest]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Opened:
     """A ranker that was opened on a state of the archive and of its indexes, and what is valid as long as this state.
 
-    version: see View.data_version. change: that which the indexes have to follow; 0 if another process writes them.
-    indexes: the ranker's, each with its own searcher in this state. calibrations, abstention: None until they are read.
+    version: see View.data_version. indexes: the ranker's, each with its own searcher in this state. are_foreign:
+    whether another process writes the indexes, so that they need not follow the archive. are_behind: whether they have
+    not followed it yet, so that the next search looks again. calibrations: those that were needed so far.
     """
 
     searcher: Searcher
     version: tuple[int, int]
-    change: int
     indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
+    are_foreign: bool
+    are_behind: bool
+    read_rule: Callable[[], AbstentionRule]
     calibrations: dict[Use, Calibration | None] = field(default_factory=dict)
-    abstention: AbstentionRule | None = None
+
+    @lazy_property
+    def abstention(self) -> AbstentionRule:
+        """The rule for hits without a calibration."""
+        return self.read_rule()
 
     def is_current(self, version: tuple[int, int]) -> bool:
         """Return whether a search would find the same state. version: the archive's."""
-        if self.version != version:
+        if self.are_behind or self.version != version:
             return False
         try:
             for index, _ in self.indexes:
-                index.refresh(keep=not self.change)
+                index.refresh(keep=self.are_foreign)
         except UnusableIndexError:
             return False
         return all(index.searcher is known for index, known in self.indexes)
 
 
-class LocalEngine:
+class ArchiveRetriever:
     """Finds similar questions in an archive.
 
     Changes of the archive are visible to the next search; where a service keeps its index, within a second.
@@ -150,7 +158,7 @@ class LocalEngine:
         """view: the questions to search; by default all current ones.
 
         filter: a condition on the hits of every search, in addition to the search's own filter. answered_first: see
-        `Limits`.
+        `Criteria`.
         """
         self._answered_first = answered_first
         self.archive, self.ranker, self.filter = archive, ranker, filter or None
@@ -174,7 +182,7 @@ class LocalEngine:
         return cls(archive, rankers.create(ranker, settings, archive))
 
     def __repr__(self) -> str:
-        return f"LocalEngine({str(self.archive.path)!r}, {self.ranker.name!r})"
+        return f"ArchiveRetriever({str(self.archive.path)!r}, {self.ranker.name!r})"
 
     def close(self) -> None:
         """Close the archive."""
@@ -201,12 +209,6 @@ class LocalEngine:
         """Advice on a saved calibration that is not used; None if it is used or none was saved."""
         return self._calibrators["title"].advice
 
-    @property
-    def typical_threshold(self) -> float | None:
-        """The usual minimum absolute score of hits without a calibration; None if not yet known."""
-        rule = self._abstention.saved_rule
-        return rule.typical if rule else None
-
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
         return self._open().searcher
@@ -217,10 +219,11 @@ class LocalEngine:
     ) -> SearchResult:  # fmt: skip
         """Return the k questions most similar to the one typed, best first; none if nothing is similar.
 
-        After `askalike calibrate`, each hit has a probability, and none is below the calibration's threshold, or below
-        `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
-        stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
-        words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
+        Each hit has a grade: `same` if it probably asks the same, `related` if it has to do with the text; what has not
+        is not shown. Without a calibration, grades follow the score, compared with those that everyday questions reach
+        on this archive; after `askalike calibrate`, each hit has a probability, which decides. `min_similarity` or
+        `min_probability` decides instead of the grades; 0 shows all that the ranker finds. A query of function words
+        alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
         `matched_duplicate`. prefix: the last word may be unfinished.
         explain: each hit has an explanation, and the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
@@ -277,7 +280,7 @@ class LocalEngine:
 
     def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
         """Return the archived duplicates most similar to the typed question and a hit of it."""
-        return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
+        return find_precedents(self._view, self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _open(self) -> _Opened:
         """Open the ranker, unless it is open on the current state."""
@@ -286,9 +289,14 @@ class LocalEngine:
             return opened
         rankers.follow(self.ranker, self._view)
         change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
-        opened = _Opened(self.ranker.open(self._view), version, change, indexes)
-        is_behind = any(index.change < change for index, _ in indexes)  # as another process writes it
-        self._opened = None if is_behind else opened
+        self._opened = opened = _Opened(
+            self.ranker.open(self._view),
+            version,
+            indexes,
+            are_foreign=not change,
+            are_behind=any(index.change < change for index, _ in indexes),
+            read_rule=partial(self._abstention.current_rule, self._view),
+        )
         return opened
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
@@ -301,63 +309,59 @@ class LocalEngine:
         searcher = opened.searcher
         if use not in opened.calibrations:
             opened.calibrations[use] = self._calibrators[use].calibration
-        calibration, min_probability = opened.calibrations[use], 0.0
-        if calibration or request.min_probability is not None:
-            min_probability = self._calibrators[use].min_probability(request.min_probability)
+        calibration = opened.calibrations[use]
+        if request.min_probability is not None:
+            self._calibrators[use].check_minimum(request.min_probability)
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
-        resolved = resolve(searcher, {question.id: question for question, _ in queries}, request.prefix)
+        read = [find_readings(question, searcher.language) for question, _ in queries]
+        owners = [n for n, own in enumerate(read) for _ in own]
+        resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
         allowed = allowed_docs(self._view, filter)
-        retrieved = retrieve(searcher, resolved, depth, allowed)
-        limits = Limits(
-            request.k, filter, self._calibrators[use] if calibration else None, min_probability,
-            self._min_similarities(opened, retrieved, request, calibration),
-            min_similarity_requested=request.min_similarity is not None,
-            minimum_requested=request.min_similarity is not None or request.min_probability is not None,
-            answered_first=self._answered_first,
+        retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
+        if opened.abstention is None:
+            opened.abstention = self._abstention.current_rule(self._view)
+        criteria = Criteria(
+            request.k, filter, [opened.abstention.limits(one) for one in retrieved.queries],
+            self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
+            calibration.threshold.probability if calibration and calibration.threshold else 0.0,
+            request.min_similarity, request.min_probability, self._answered_first,
         )  # fmt: skip
         while True:
-            if not calibration or any(limits.min_similarities):
-                retrieved = add_absolute(searcher, retrieved)
-            rows = select_candidates(searcher, retrieved, limits)
+            rows = select_candidates(self._view, searcher.language, retrieved, criteria)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
-            retrieved = retrieve(searcher, resolved, depth, allowed)
+            retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
-        hits = [
-            [_make_hit(one, own.get(one.docid), calibration is not None) for one in row if one.is_shown]
-            for row, own in zip(rows, reasons, strict=True)
-        ]
+        first_rows = [owners.index(n) for n in range(len(queries))]
+        hits = [[_make_hit(one, reasons[n].get(one.docid)) for one in rows[n] if one.is_shown] for n in first_rows]
         took_ms = (time.perf_counter() - started) * 1000
-        likely_from = calibration.likely_from if calibration else LIKELY_FROM
-        return [SearchResult(row, took_ms, likely_from) for row in hits]
-
-    def _min_similarities(
-        self, opened: _Opened, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None
-    ) -> Sequence[float]:
-        """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
-
-        It is 0 if there is a minimum probability, from the request or a calibration.
-        """
-        if calibration and (calibration.threshold or request.min_probability is not None):
-            return [0.0] * len(retrieved.queries)
-        if request.min_similarity is not None:
-            return [request.min_similarity] * len(retrieved.queries)
-        if opened.abstention is None:
-            opened.abstention = self._abstention.current_rule(self._view)
-        minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
-        return minima
+        return [SearchResult(row, took_ms) for row in hits]
 
 
-def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
+def load(
+    path: str | Path, ranker: str | Ranker | None = None, *, engine: str | None = None, **settings: Any
+) -> ArchiveRetriever:
+    """Return the retriever of the archive in a directory: `load("riverside").search("my card is lost")`.
+
+    ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
+    Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
+    engine cannot be reached.
+    """
+    return ArchiveRetriever.open(path, ranker, settings, engine)
+
+
+def _make_hit(candidate: Selected, reason: Explanation | None) -> SearchHit:
     question, matched = candidate.question, candidate.matched
     return SearchHit(
         question,
         candidate.score,
         extract_shown_snippet(matched, reason) if reason else "",
-        candidate.certainty if is_calibrated else None,
+        candidate.probability,
         reason,
-        None if is_calibrated else min(max(candidate.certainty, 0.0), 1.0),
+        min(max(candidate.absolute, 0.0), 1.0) if candidate.probability is None else None,
         matched if matched is not question else None,
         candidate.duplicate_of,
+        candidate.grade,
     )

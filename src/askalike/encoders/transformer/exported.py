@@ -14,8 +14,8 @@ import numpy as np
 
 from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
-from askalike.encoders.onnx.graph import CONTRIB, INT8_INPUT, make_tensor, onnx, open_session
-from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, quantise
+from askalike.encoders.transformer.graph import CONTRIB, INT8_INPUT, make_tensor, onnx, open_session
+from askalike.encoders.transformer.weights import BLOCK_SIZE, Bits, quantise
 
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
 BYTE_PRODUCT, ROUNDING = "MatMulInteger", "QuantizeLinear"

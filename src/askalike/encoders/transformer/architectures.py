@@ -14,7 +14,7 @@ import numpy as np
 
 from askalike.core.arrays import Array, Floats32, Ints
 from askalike.core.errors import InputError
-from askalike.encoders.onnx.weights import to_float32
+from askalike.encoders.transformer.weights import to_float32
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 """Activation's name in config.json → exact GELU, its approximation by tanh, or ReLU."""

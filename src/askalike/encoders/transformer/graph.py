@@ -14,7 +14,7 @@ import numpy as np
 
 from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError, SettingsError
-from askalike.encoders.onnx.architectures import (
+from askalike.encoders.transformer.architectures import (
     Affine,
     ModernBert,
     Transformer,
@@ -22,8 +22,8 @@ from askalike.encoders.onnx.architectures import (
     open_transformer,
     read_activation,
 )
-from askalike.encoders.onnx.modules import Step, read_json
-from askalike.encoders.onnx.weights import BLOCK_SIZE, Bits, map_tensors, quantise
+from askalike.encoders.transformer.modules import Step, read_json
+from askalike.encoders.transformer.weights import BLOCK_SIZE, Bits, map_tensors, quantise
 
 try:
     import onnx as onnx

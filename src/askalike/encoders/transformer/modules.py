@@ -14,7 +14,7 @@ import numpy as np
 from askalike.core.arrays import Floats32
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
-from askalike.encoders.onnx.weights import map_tensors, to_float32
+from askalike.encoders.transformer.weights import map_tensors, to_float32
 
 Step = Callable[[Floats32], Floats32]
 """Maps (texts, tokens, hidden) to (texts, dim), or (texts, dim) to (texts, dim)."""

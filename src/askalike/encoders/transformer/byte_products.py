@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.encoders.onnx.architectures import Affine
-from askalike.encoders.onnx.weights import BLOCK_SIZE, ZERO, quantise
+from askalike.encoders.transformer.architectures import Affine
+from askalike.encoders.transformer.weights import BLOCK_SIZE, ZERO, quantise
 from askalike.native.compiled import Matrix, inlined
 from askalike.native.llvm import LLVMFunction, Memory
 from askalike.native.simd import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, MAX_ROWS, VECTOR_BYTES, SimdBuilder

@@ -1,4 +1,4 @@
-"""The engine of a served archive, the ranker that it was opened with, and how far the ranker's index is behind."""
+"""The retriever of a served archive, the ranker that it was opened with, and how far the ranker's index is behind."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from askalike.core.errors import SettingsError, UnknownSettingError
 from askalike.core.files import measure_folder
 from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
-from askalike.search.engine import LocalEngine
+from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, ServedRanker, View
 from askalike.store.contents import pending_changes
@@ -22,10 +22,10 @@ from askalike.store.deployments import ready_ranker
 
 
 @dataclass(frozen=True, slots=True)
-class ServedEngine:
-    """An engine, and the deployment and calibration that it was opened with."""
+class ServedRetriever:
+    """A retriever, and the deployment and calibration that it was opened with."""
 
-    engine: LocalEngine
+    retriever: ArchiveRetriever
     version: tuple[int | None, int]
     """The number of the ranker's deployment, None for the default ranker, and the version of its calibration."""
     ranker_pinned: bool
@@ -33,21 +33,23 @@ class ServedEngine:
 
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
-        """Open an archive's engine and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
+        """Open an archive's retriever and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
         archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
         ranker = resolve_ranker(settings, path, ready_ranker(archive))
-        version = _engine_version(archive, ranker, ranker_pinned)
-        engine = LocalEngine(archive, ranker, archive.committed_view(), settings.filter, settings.answered_first)
+        version = _retriever_version(archive, ranker, ranker_pinned)
+        retriever = ArchiveRetriever(
+            archive, ranker, archive.committed_view(), settings.filter, settings.answered_first
+        )
         for _, _, title in list(islice(archive.view().titles(), 1)):
-            engine.search(title, 1, prefix=True)
-        return cls(engine, version, ranker_pinned)
+            retriever.search(title, 1, prefix=True)
+        return cls(retriever, version, ranker_pinned)
 
     def is_stale(self, archive: Archive) -> bool:
-        """Return whether another ranker has been deployed, or the ranker recalibrated, since the engine was opened."""
-        return self.version != _engine_version(archive, self.engine.ranker, self.ranker_pinned)
+        """Return whether another ranker has been deployed, or the ranker recalibrated, since it was opened."""
+        return self.version != _retriever_version(archive, self.retriever.ranker, self.ranker_pinned)
 
 
-def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tuple[int | None, int]:
+def _retriever_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tuple[int | None, int]:
     served = None if ranker_pinned else ready_ranker(archive)
     return served.number if served else None, calibration_version(archive, ranker)
 

@@ -1,0 +1,100 @@
+"""The readings of a typed text: the whole without its courtesies, and each sentence that may be what is asked.
+
+People write politely and at length. A sentence says alone what is asked, but a short one may be vague without the
+others, as in "What can I do about it?". So a hit's score is that for the whole text, raised towards the score for a
+sentence that it answers better: the further, the more the sentence says.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from askalike.core.filters import AllowedDocs
+from askalike.core.hits import TYPED_QUERY_ID
+from askalike.core.records import Question
+from askalike.index.rows import find_distinct
+from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, first_hits, retrieve
+from askalike.text.analyzer import content_analyzer
+from askalike.text.clean import collapse_spaces
+from askalike.text.courtesies import split_request
+
+MAX_SENTENCES = 3
+"""Maximum number of sentences that are readings of their own."""
+MIN_TERMS = 2
+"""Minimum number of a sentence's terms that are no function words."""
+QUESTION_MARKS = ("?", "？", "؟")
+CLEAR_TERMS = 8
+"""Number of terms from which a sentence says all that is asked; chosen on the texts of experiments/people."""
+
+
+def find_readings(query: Question, language: str | None) -> Sequence[Question]:
+    """Return the readings of a query: the whole text first, then its sentences; only the former with a body.
+
+    A question of the archive is read as it is. A title all in capitals is read in lower case. language: of the archive;
+    None if it has several.
+    """
+    if not query.id.startswith(TYPED_QUERY_ID):
+        return [query]
+    sentences = split_request(query.title, language)
+    whole = " ".join(sentences)
+    texts = [whole]
+    if not query.body and len(sentences) > 1:
+        texts += [sentence for sentence in _find_asking(sentences, language) if sentence != whole]
+    if _count_terms(whole, language) < MIN_TERMS and (typed := collapse_spaces(query.title)) != whole:
+        texts.append(typed)  # what went may have been no courtesy
+    return [replace(query, title=text.lower() if text.isupper() and " " in text else text) for text in texts]
+
+
+def retrieve_readings(
+    searcher: Searcher, readings: Sequence[ResolvedQuery], owners: Sequence[int], k: int,
+    allowed: AllowedDocs | None = None,
+) -> Retrieved:  # fmt: skip
+    """Return the k best documents of each query in the row of its first reading, with absolute scores.
+
+    The rows of other readings are empty. owners: for each reading the number of its query.
+    """
+    retrieved = add_absolute(searcher, retrieve(searcher, readings, k, allowed))
+    rows_of: dict[int, list[int]] = defaultdict(list)
+    for row, owner in enumerate(owners):
+        rows_of[owner].append(row)
+    several = [rows for rows in rows_of.values() if len(rows) > 1]
+    if not several:
+        return retrieved
+    pools = list(retrieved.docids)
+    for rows in several:
+        pool = find_distinct(np.concatenate([pools[row] for row in rows]))
+        for row in rows:
+            pools[row] = pool
+    weights = [min(1.0, _count_terms(one.text, searcher.language) / CLEAR_TERMS) for one in readings]
+    combined = _combine(searcher.score(readings, pools, retrieved), several, weights)
+    return first_hits(searcher, combined.best(k), searcher.find_titles(readings), k, adds=False)
+
+
+def _combine(scored: Retrieved, several: Sequence[Sequence[int]], weights: Sequence[float]) -> Retrieved:
+    """Return the scores of first readings, raised towards those of the others, whose rows become empty."""
+    scores, absolute, kept = list(scored.scores), list(scored.absolute or ()), [slice(None)] * len(scored.queries)
+    for first, *others in several:
+        whole = np.nan_to_num(absolute[first])
+        raised = whole
+        for row in others:
+            raised = np.maximum(raised, whole + weights[row] * (np.nan_to_num(absolute[row]) - whole))
+        scores[first] = scores[first] * np.divide(raised, whole, out=np.ones_like(raised), where=whole > 0)
+        absolute[first] = raised
+        for row in others:
+            kept[row] = slice(0)
+    positions = [np.arange(len(own))[part] for own, part in zip(scores, kept, strict=True)]
+    return replace(scored, scores=scores, absolute=absolute).select(positions)
+
+
+def _find_asking(sentences: Sequence[str], language: str | None) -> Sequence[str]:
+    """Return the sentences that are questions, or else those with most to say."""
+    terms = {sentence: _count_terms(sentence, language) for sentence in sentences}
+    telling = [sentence for sentence, n in terms.items() if n >= MIN_TERMS]
+    asking = [sentence for sentence in telling if sentence.endswith(QUESTION_MARKS)]
+    return (asking or sorted(telling, key=terms.__getitem__, reverse=True))[:MAX_SENTENCES]
+
+
+def _count_terms(text: str, language: str | None) -> int:
+    return len(set(content_analyzer().analyze(text, language)))
