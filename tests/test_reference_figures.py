@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike import rankers
 from askalike.core.records import Question
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import evaluate_ranker
+from askalike.measuring import evaluate_ranker
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
 from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest

@@ -22,8 +22,8 @@ from typing import Any
 import write_settings
 from pydantic import BaseModel
 
+from askalike import mcp
 from askalike.cli import app, register
-from askalike.integrations import mcp
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from askalike.store.query_log import LoggedQuery, log_query
@@ -50,9 +50,8 @@ COMMANDS = (
     "tune riverside --budget 1s",
     "backup riverside riverside.tar",
     "restore riverside.tar again",
-    "compare bm25.trec tfidf.trec --archive riverside --split duplicates --measures 'RR Success@1' --format json",
 )
-"""Commands in a folder with the example archive's table; each without --format also gets `--json`."""
+"""Commands in a folder with the example archive's table; each also gets `--json`."""
 FILE_COMMANDS = (
     "dedupe riverside -o clusters.csv -r bm25",
     "feedback export riverside -o feedback.csv",
@@ -124,10 +123,7 @@ def _json() -> Iterator[str]:
         for command in COMMANDS:
             if command == "keys list riverside":
                 _use_service(Path("riverside"))
-            if command.startswith("compare "):
-                _write_runs()
-            words = command if "--format" in command else f"{command} --json"
-            yield from object_lines(f"json {_name(command)}", json.loads(run(words)))
+            yield from object_lines(f"json {_name(command)}", json.loads(run(f"{command} --json")))
         for command in FILE_COMMANDS:
             run(command)
         yield from _files(Path(name))
@@ -143,11 +139,6 @@ def _use_service(directory: Path) -> None:
     with Archive.open(directory) as archive:
         create_key(archive, "read")
         log_query(archive, LoggedQuery("Where is the zeppelin?", "", (), "bm25"))
-
-
-def _write_runs() -> None:
-    for ranker in ("bm25", "tfidf"):
-        run(f"rank riverside -r {ranker} --queries split:duplicates -o {ranker}.trec")
 
 
 def _files(folder: Path) -> Iterator[str]:

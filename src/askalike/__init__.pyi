@@ -30,7 +30,7 @@ from askalike.health.statistics import compute_statistics as compute_statistics
 from askalike.index.lexical.index import LexicalIndex as LexicalIndex
 from askalike.index.vectors.index import VectorIndex as VectorIndex
 from askalike.labels.splits import load_split as load_split
-from askalike.measuring.rankers import evaluate_ranker as evaluate_ranker
+from askalike.measuring import evaluate_ranker as evaluate_ranker
 from askalike.moderation.dedupe import dedupe as dedupe
 from askalike.rankers import (
     Ranker as Ranker, ResolvedQuery as ResolvedQuery, Retrieved as Retrieved, Searcher as Searcher, create,

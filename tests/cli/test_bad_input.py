@@ -63,7 +63,6 @@ REFUSED = [
     ("evaluate nowhere --rule ours", "--rule"),
     ("evaluate nowhere --measures Sucess@5", "no measure is called 'Sucess@5'"),
     ("evaluate nowhere --measures ''", "no measure is named"),
-    ("evaluate nowhere --grounded 3", "--endpoint"),
     ("calibrate {desk} --split duplicates -r bm25", "at least 100 labelled queries"),
     ("calibrate {desk} --split nowhere", "no split 'nowhere'"),
     ("calibrate {desk} --precision 90", "expected 1 or less"),

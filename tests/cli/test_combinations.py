@@ -6,7 +6,6 @@ import typer
 from askalike.cli import register
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.measuring.run_sources import load_judgements
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import create
 from askalike.service.settings import ServiceSettings
@@ -29,8 +28,6 @@ from commands import assert_refused, run_command
         ("drafts nowhere --accept 1 --reject 2", "--accept and --reject exclude each other; give one of them"),
         ("drafts nowhere --reject 2 --min-questions 3", "--reject and --min-questions exclude each other"),
         ("drafts nowhere --accept 2 --json", "--accept and --json exclude each other"),
-        ("evaluate nowhere --endpoint http://127.0.0.1:1/v1", "--endpoint needs --grounded"),
-        ("evaluate nowhere --model mine", "--model needs --grounded"),
         ("evaluate --run run.trec --qrels qrels.txt --ranker bm25", "--run and --ranker exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt -k 5", "--run and -k exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt --split dev", "--qrels and --split exclude each other"),
@@ -77,8 +74,6 @@ def test_rules_name_parameters_and_help_texts_have_rules():
 def test_python_refuses_the_same(tmp_path):
     with Archive.create(tmp_path / "archive") as archive, pytest.raises(SettingsError, match="exclude each other"):
         dedupe(archive, create("bm25"), tmp_path / "clusters.csv", min_probability=0.5, min_similarity=0.5)
-    with pytest.raises(SettingsError, match="split 'dev' of no archive"):
-        load_judgements([], tmp_path / "qrels.txt", None, "dev")
     for only in ({"endpoint": "http://127.0.0.1:1/v1"}, {"endpoint_model": "small"}):
         with pytest.raises(SettingsError, match="endpoint and endpoint_model need each other"):
             validate_settings(ServiceSettings, {"archives": ["a"], **only}, "serve")

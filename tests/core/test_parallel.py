@@ -15,7 +15,7 @@ from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.labels.splits import load_split
 from askalike.learning import distil
 from askalike.learning.distil import encode_targets
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
 from askalike.store import Archive

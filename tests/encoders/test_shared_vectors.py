@@ -11,7 +11,7 @@ from askalike.core.records import Link, Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.tuning import model_training

@@ -59,7 +59,7 @@ def test_damaged_source_is_read_or_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_every_reader_of_files_has_a_source() -> None:
-    assert {reader for reader, *_ in [*SOURCES, *make_packed_sources()]} | {"ir_datasets"} == set(names("reader"))
+    assert {reader for reader, *_ in [*SOURCES, *make_packed_sources()]} == set(names("reader"))
 
 
 def test_any_query_is_searched_or_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from askalike import Encoder, VectorPart, Vectors, validate_settings, Settings
 from askalike.plugin.models import LearnedLabels, write_text_model
 from askalike.plugin.training import collect_learned, training_pairs
-from askalike.plugin.tuning import CandidateFamily
+from askalike.plugin.training import CandidateFamily
 from askalike import Split
 
 class HeartSettings(Settings):

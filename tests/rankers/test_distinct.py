@@ -10,7 +10,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.records import Link, Question
 from askalike.labels.partitions import create_partition
-from askalike.measuring.rankers import evaluate_ranker
+from askalike.measuring import evaluate_ranker
 from askalike.store import Archive
 
 TITLES = {

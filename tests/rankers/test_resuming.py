@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from askalike import rankers
+from askalike import measuring, rankers
 from askalike.core.hits import Run
 from askalike.core.records import Question
 from askalike.health.statistics import disk_sizes
 from askalike.labels.partitions import create_partition
-from askalike.measuring import rankers as measuring
-from askalike.measuring.rankers import evaluate_ranker
+from askalike.measuring import evaluate_ranker
 from askalike.rankers import resume_runs, resume_work
 from askalike.store import Archive
 from calibration.riverside import riverside

@@ -16,7 +16,7 @@ from askalike.cli.tune import format_outcome
 from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
 from askalike.tuning import candidate_search, candidates, model_training, run, task, trials

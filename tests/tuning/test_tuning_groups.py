@@ -6,7 +6,7 @@ from tests.tuning.small import REPHRASED, TEMPLATES, THINGS
 from askalike import rankers
 from askalike.core.records import Question
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import LEADING_MEASURE, RankingTask, evaluate_ranker
+from askalike.measuring import LEADING_MEASURE, RankingTask, evaluate_ranker
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import candidate_search, run
 from askalike.tuning.candidates import DEFAULT_RANKER

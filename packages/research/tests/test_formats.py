@@ -28,11 +28,13 @@ COMMANDS = (
     "backtest riverside --last 50 -r bm25 -o backtest",
     "experiment words.toml -o words",
 )
+COMPARE = "compare words --measures RR --format json"
 
 
 def printed() -> Iterator[str]:
     for command in COMMANDS:
         yield from object_lines(f"json {command.split()[0]}", json.loads(run(f"{command} --json")))
+    yield from object_lines("json compare", json.loads(run(COMPARE)))
     for name in ("report.json", "started.json"):
         yield from object_lines(f"file {name}", json.loads(Path("words", name).read_text(encoding="utf-8")))
     config = Path("words", "config.toml").read_text(encoding="utf-8")

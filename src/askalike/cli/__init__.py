@@ -49,12 +49,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Measure": {
         "evaluate": ("evaluate", "Measure a ranker on an archive's labels, or a run file against qrels."),
-        "calibrate-run": (
-            "calibrate",
-            "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they "
-            "are.",
-        ),
-        "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
     },
     "Moderate": {

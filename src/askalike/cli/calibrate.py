@@ -1,4 +1,4 @@
-"""askalike calibrate, calibrate-run: turn scores into probabilities, and report their quality."""
+"""askalike calibrate: turn scores into probabilities, and report their quality."""
 
 import math
 from collections.abc import Sequence
@@ -6,16 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 import askalike.cli.options as options
-from askalike.calibration.calibrate import (
-    CalibrationReport,
-    calibrate_each_use,
-    calibrate_run,
-    find_score,
-    measure_abstention,
-)
+from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
@@ -31,8 +25,7 @@ from askalike.cli.output import format_proportion, print_remark, progress_bar, t
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, to_text
-from askalike.evaluation.trec import read_qrels, read_run
-from askalike.measuring.rankers import describe_choice
+from askalike.measuring import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 
@@ -101,47 +94,6 @@ def calibrate_command(
     _print_calibrations(calibrated, directory, off_topic, seed, verbose)
 
 
-def calibrate_run_command(
-    run: Annotated[Path, Argument(metavar="RUN", help="A run of any system.")],
-    qrels: Annotated[Path, options.qrels()],
-    precision: Precision = None,
-    guarantee: GuaranteedPrecision = None,
-    prevalence: Annotated[float, options.share(PREVALENCE_HELP)] = 1.0,
-    seed: options.Seed = 0,
-    verbose: Verbose = False,
-    json: options.Json = False,
-) -> None:
-    """Turn the scores of another system's run into probabilities by judgements, and measure how reliable they are.
-
-    Nothing is saved. Thresholds are also given as scores of the run.
-
-    Examples:
-
-    ```
-    askalike calibrate-run run.trec --qrels qrels.txt
-    askalike calibrate-run run.trec --qrels qrels.txt --guarantee 0.9
-    ```
-    """
-    report = calibrate_run(
-        str(run), read_run(run), read_qrels(qrels), precision=precision, guarantee=guarantee, prevalence=prevalence,
-        seed=seed,
-    )  # fmt: skip
-    scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}
-    threshold = report.calibration.threshold
-    lowest = find_score(report, threshold.probability) if threshold else None
-    if json:
-        curve = report.calibration.first_hit_curve.model_dump(mode="json")
-        print(to_json({**report.as_dict(), "curve": curve, "scores": scores, "threshold_score": lowest}))
-        return
-    print(_format_verdict(report, None, threshold))
-    rows = [(f"{p:.2f}", "none" if score is None else f"{score:.6g}") for p, score in scores.items()]
-    print(f"\n{to_text(ResultTable('first hits', ('probability', 'from score'), rows)).rstrip()}")
-    if verbose:
-        print(f"\n{_format_report(report, run, seed)}")
-    if threshold and lowest is not None:
-        print(f"\nshow nothing below the score {lowest:.6g} ({threshold.criterion} {threshold.share:.0%})")
-
-
 @dataclass(frozen=True, slots=True)
 class SavedCalibration:
     """A saved calibration with its report, the threshold that was picked, and abstention on off-topic queries."""
@@ -178,9 +130,9 @@ def _print_calibrations(
     for each in calibrated:
         if len(calibrated) > 1:
             print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
-        print(_format_verdict(each.report, each.curve, each.threshold))
+        print(format_verdict(each.report, each.curve, each.threshold))
         if verbose:
-            print(f"\n{_format_report(each.report, directory, seed)}")
+            print(f"\n{format_report(each.report, directory, seed)}")
             if each.curve and off_topic:
                 print(f"\n{_format_abstention(each.curve, off_topic)}")
             print()
@@ -189,7 +141,7 @@ def _print_calibrations(
         print("all that was measured, with its intervals: --verbose")
 
 
-def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
+def format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
     """Return sentences on how useful the probabilities are for search."""
     row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
     if row is None:
@@ -231,11 +183,12 @@ def _in_ten(share: float) -> str:
     return f"{math.floor(100 * share)} of 100" if share > 0.95 else f"{round(10 * share)} of 10"
 
 
-def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
+def format_report(report: CalibrationReport, source: Path, seed: int) -> str:
+    """Return all measurements with their intervals. source: of the labels."""
     sample = report.sample
     text = "title and body" if sample.has_bodies else "title"
     parts = [
-        f"{report.calibration.ranker} on {directory}: {format_count(len(sample.queries), 'query')} of split "
+        f"{report.calibration.ranker} on {source}: {format_count(len(sample.queries), 'query')} of split "
         f"{sample.split} ({text}) in {format_count(len(set(sample.clusters)), 'cluster')}, seed {seed}",
         f"probability: {report.method}; measured by nested cross-validation, no cluster both fitted on and measured on",
         _format_reliability("first hits", report.first_hits),

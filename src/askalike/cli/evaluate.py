@@ -1,30 +1,23 @@
-"""askalike evaluate, compare, split: how well rankers find the relevant questions."""
+"""askalike evaluate, split: how well rankers find the relevant questions."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from typer import Argument, Option
+from typer import Option
 
 import askalike.cli.options as options
-from askalike.cli.command import Excludes, Needs, rules
-from askalike.cli.output import (
-    open_console,
-    plain_table,
-    print_remark,
-    progress_bar,
-    to_json,
-)
+from askalike.cli.command import Excludes, rules
+from askalike.cli.output import open_console, plain_table, print_remark, progress_bar, to_json
 from askalike.core.errors import SettingsError
+from askalike.core.files import write_output
 from askalike.core.values import format_count, parse_limit
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.labels.partitions import Partition, create_partition, create_splitter
 from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
-from askalike.measuring.comparing import compare_runs
-from askalike.measuring.rankers import (
+from askalike.measuring import (
     DEFAULT_MEASURES,
     as_evaluation,
     describe_choice,
@@ -33,24 +26,16 @@ from askalike.measuring.rankers import (
     evaluate_run,
     evaluation_split,
 )
-from askalike.measuring.run_sources import declared_value, load_judgements, parse_sources
 from askalike.rankers import Ranker
-from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 
-if TYPE_CHECKING:
-    from askalike.measuring.answer_support import AnswerSupport
-
-MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
-RULE_HELP = "How ties, self-hits and unanswered queries count."
 SPLIT_HELP = "The split with the queries; :title and @60 cut them, as in known@60."
 KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own question"
 SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
 @rules(
-    Needs("endpoint model", "grounded"),
-    Excludes("ranker settings fields engine k grounded", "run"),
+    Excludes("ranker settings fields engine k", "run"),
     Excludes("directory split", "qrels"),
 )
 def evaluate_command(
@@ -62,20 +47,12 @@ def evaluate_command(
     fields: options.Fields = None,
     engine: options.Engine = None,
     split: Annotated[str | None, options.value("SPLIT", SPLIT_HELP, "test, else the first")] = None,
-    measures: Annotated[str, options.value("MEASURES", MEASURES_HELP, parse=options.check_measures)] = " ".join(
+    measures: Annotated[str, options.value("MEASURES", options.MEASURES_HELP, parse=options.check_measures)] = " ".join(
         DEFAULT_MEASURES
     ),
-    rule: Annotated[options.RuleName, Option(help=RULE_HELP)] = "trec_eval",
+    rule: Annotated[options.RuleName, Option(help=options.RULE_HELP)] = "trec_eval",
     k: options.Depth = 100,
     per_query: Annotated[Path | None, options.value("FILE", "Write the values of each query to this CSV file.")] = None,
-    grounded: Annotated[
-        int,
-        Option(
-            min=0, metavar="N", help="Also let --endpoint answer N queries, and measure how well sources support them."
-        ),
-    ] = 0,
-    endpoint: Annotated[str | None, options.url("With --grounded: an OpenAI-compatible endpoint.")] = None,
-    model: Annotated[str | None, options.value("NAME", "With --grounded: the endpoint's model.")] = None,
     json: options.Json = False,
 ) -> None:
     """Measure a ranker on an archive's labels, or a run file against qrels.
@@ -90,10 +67,7 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.measuring.answer_support import measure_support
-    from askalike.search.answering.grounded import named_endpoint
-
-    writer, wanted = named_endpoint(endpoint, model) if grounded else None, options.split_list(measures)
+    wanted = options.split_list(measures)
     if run and qrels:
         measured = _measure_run(run, qrels, wanted, rule)
     elif run and directory:
@@ -104,37 +78,27 @@ def evaluate_command(
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             measured = _Measured(_describe_ranking(archive, directory, built, name), result)
-            if writer:
-                labels = load_split(archive, name, document_kind(archive, name))
-                queries = list(labels.queries.values())[:grounded]
-                measured.support = measure_support(ArchiveRetriever(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
     if per_query:
-        from askalike.measuring.pages import write_file
-
-        write_file(per_query, to_csv(measured.result.per_query_table()))
+        write_output(per_query, to_csv(measured.result.per_query_table()))
     print(to_json(measured.as_dict()) if json else measured.as_text())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Measured:
-    """The measures of a run or a ranker, and further requested results."""
+    """The measures of a run or a ranker."""
 
     heading: str
     result: Evaluation | MacroEvaluation
-    support: "AnswerSupport | None" = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values of single queries, for JSON."""
-        more = {"grounded": self.support.as_dict()} if self.support else {}
-        return {"heading": self.heading, **self.result.as_dict(), **more}
+        return {"heading": self.heading, **self.result.as_dict()}
 
     def as_text(self) -> str:
-        """Return the tables, for people."""
-        blocks = [self.heading, to_text(self.result.table()).rstrip()]
-        blocks += [str(self.support)] if self.support else []
-        return "\n\n".join(blocks)
+        """Return the heading and the table, for people."""
+        return f"{self.heading}\n\n{to_text(self.result.table()).rstrip()}"
 
 
 def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> _Measured:
@@ -160,55 +124,6 @@ def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: 
     remark = describe_choice(archive, ranker, split)
     heading = f"{ranker.name} on {directory}, split {split}; {found}, ties in the archive's order"
     return heading + (f"; {remark}" if remark else "")
-
-
-def compare_command(
-    runs: Annotated[
-        list[str], Argument(metavar="RUN", help="Run files, or folders of experiments; NAME=PATH names one.")
-    ],
-    qrels: options.QrelsFile = None,
-    archive: Annotated[Path | None, options.value("DIR", "The archive with the judgements and texts.")] = None,
-    split: Annotated[str | None, options.value("SPLIT", "The archive's split.", "the experiment's, else test")] = None,
-    measures: Annotated[
-        str | None,
-        options.value("MEASURES", MEASURES_HELP, "the experiment's, else the usual ones", parse=options.check_measures),
-    ] = None,
-    rule: Annotated[
-        options.RuleName | None, Option(help=RULE_HELP, show_default="the experiment's, else trec_eval")
-    ] = None,
-    common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
-    format: Annotated[
-        Literal["text", "html", "latex", "csv", "json"], Option(help="The format of the comparison.")
-    ] = "text",
-    output: Annotated[Path | None, options.output("FILE", "The file to write.", "stdout")] = None,
-) -> None:
-    """Compare runs query by query, with intervals and significance.
-
-    Also lists the queries that differ most.
-
-    Examples:
-
-    ```
-    askalike compare bm25.trec dirichlet.trec --qrels qrels.txt
-    askalike compare runs/two --format html -o comparison.html
-    ```
-    """
-    from askalike.measuring.comparing import format_comparison
-    from askalike.measuring.pages import write_file
-
-    sources = parse_sources(runs)
-    names = (
-        options.split_list(measures)
-        if measures is not None
-        else declared_value(sources, "measures") or DEFAULT_MEASURES
-    )
-    judged_by = rule or declared_value(sources, "rule") or "trec_eval"
-    judgements = load_judgements(sources, qrels, archive, split)
-    text = format_comparison(compare_runs(sources, judgements, names, judged_by, common_only=common_only), format)
-    if output:
-        print_remark(str(write_file(output, text)))
-    else:
-        sys.stdout.write(text)
 
 
 def _parse_shares(text: str) -> list[float]:

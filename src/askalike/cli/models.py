@@ -19,7 +19,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
-from askalike.measuring.rankers import LEADING_MEASURE
+from askalike.measuring import LEADING_MEASURE
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder

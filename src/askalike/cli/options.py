@@ -80,6 +80,8 @@ def assignment(help: str) -> Any:
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
+MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
+RULE_HELP = "How ties, self-hits and unanswered queries count."
 ENGINE_VARIABLE = "ASKALIKE_ENGINE"
 RANKER_HELP = f"A model of the archive, or one of: {', '.join(rankers.names())}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]

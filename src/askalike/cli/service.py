@@ -18,13 +18,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key
-from askalike.store.retention import (
-    MAX_KEEP_DAYS,
-    delete_containing,
-    delete_expired,
-    delete_older_than,
-    set_keep_days,
-)
+from askalike.store.retention import MAX_KEEP_DAYS, delete_containing, delete_expired, delete_older_than, set_keep_days
 
 ORIGIN_HELP = "A site, such as https://forum.example, whose pages may publish this key."
 keys_command = Typer(
@@ -253,7 +247,7 @@ def mcp_command(
     ```
     """
     require_extra("mcp", "mcp", ("mcp", *REQUIRED_MODULES))
-    from askalike.integrations.mcp import create_server, serve_http, serve_stdio
+    from askalike.mcp import create_server, serve_http, serve_stdio
 
     with options.open_retriever(directory, engine, ranker, settings, fields) as opened:
         server = create_server(opened)

@@ -13,7 +13,7 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli.output import format_settings, print_remark, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
-from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE
+from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
 from askalike.tuning.candidate_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult, tune_archive
@@ -42,7 +42,7 @@ def tune_command(
     settings: Annotated[list[str] | None, options.assignment("A setting of all rankers")] = None,
     fields: options.Fields = None,
     seed: options.Seed = 0,
-    rule: Annotated[options.RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
+    rule: Annotated[options.RuleName, Option(help=options.RULE_HELP)] = "trec_eval",
     jobs: options.Jobs = 1,
     ray: options.Ray = None,
     json: options.Json = False,

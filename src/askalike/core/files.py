@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, InputError
 
 PARTIAL_SUFFIX = ".new"
 """Suffix of files that are still being written; backups skip them."""
@@ -21,6 +21,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file atomically: readers see either the old or the new content. Text is UTF-8. Raises OSError."""
     with replace_file(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_output(path: Path, content: str | bytes) -> Path:
+    """Write a file that a person asked for, atomically. Raises InputError if it cannot be written."""
+    try:
+        write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
 
 
 @contextmanager

@@ -30,9 +30,6 @@ RuleMeasure = Callable[[Bools, Ints], Floats]
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]
 
-FirstRelevantRanks = Mapping[str, int | None]
-"""Query id → rank of its first relevant document, from 1; None if the run has none."""
-
 MAX_GRADE = 1_000_000
 """Maximum grade of a document: trec_eval's code allocates eight bytes for each grade up to a query's highest."""
 NOT_RETRIEVED = ""
@@ -174,21 +171,6 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
         dropped=len(qrels) - len(queries), unjudged=unjudged, self_hits=tally.self_hits,
         tied_share=tied_share, means_of_random_ties=means_of_random_ties,
     )  # fmt: skip
-
-
-def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
-    """Return a query's documents in the rule's order, without those that it drops; none if the run lacks the query."""
-    return rule.order_hits(query_id, *run.columns(query_id)) if query_id in run else ()
-
-
-def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRanks:
-    """Return the rank of the first relevant document of every query that the rule includes, sorted by query."""
-    ranks: dict[str, int | None] = {}
-    for query, grades in sorted(qrels.items()):
-        if rule.includes_query(grades):
-            ids = enumerate(order_documents(run, query, rule), 1)
-            ranks[query] = next((rank for rank, document in ids if grades.get(document, 0) > 0), None)
-    return ranks
 
 
 class _Tally:

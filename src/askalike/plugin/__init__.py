@@ -1,8 +1,10 @@
 """The public names for packages that add to askalike, one module for each seam; nobody inside askalike imports them.
 
-What users need as well is in `askalike` itself. docs/extending.md tells which group of entry points takes what.
+What users need as well is in `askalike` itself. docs/extending.md tells which group of entry points takes what. Here
+are the names to register commands, to find classes and objects of any kind by their names, and to add kinds of a
+package's own, which are found in a folder of its own, one file each, and in a group of entry points.
 """
 
-from askalike.core.registry import Command
+from askalike.core.registry import Command, Kind, add_kind, load, names
 
-__all__ = ["Command"]
+__all__ = ["Command", "Kind", "add_kind", "load", "names"]

@@ -7,7 +7,9 @@ what a user can correct: it becomes one line on stderr, with exit code 2.
 
 from askalike.cli.command import DIRECTORY_VARIABLE, Excludes, Needs, rules
 from askalike.cli.options import (
+    MEASURES_HELP,
     RANKER_HELP,
+    RULE_HELP,
     Assignments,
     Before,
     Directory,
@@ -15,20 +17,27 @@ from askalike.cli.options import (
     Fields,
     Jobs,
     Json,
+    QrelsFile,
     RankerName,
     Ray,
+    RuleName,
+    Seed,
     announce_compilation,
     assignment,
     build_ranker,
+    check_measures,
     checked,
     output,
     parse_settings,
+    qrels,
     share,
+    split_list,
+    url,
     value,
 )
 from askalike.cli.output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
 from askalike.core.config import DateText, FieldNames, describe_errors, format_path, parse_assignments
-from askalike.core.files import measure_folder, write_atomically
+from askalike.core.files import measure_folder, write_atomically, write_output
 from askalike.core.iteration import OpenBar
 from askalike.core.output import raw_stream
 from askalike.core.parallel import has_workers, map_pieces, use_workers
@@ -36,7 +45,9 @@ from askalike.core.values import format_count, format_duration, now, parse_first
 
 __all__ = [
     "DIRECTORY_VARIABLE",
+    "MEASURES_HELP",
     "RANKER_HELP",
+    "RULE_HELP",
     "Assignments",
     "Before",
     "DateText",
@@ -49,11 +60,15 @@ __all__ = [
     "Json",
     "Needs",
     "OpenBar",
+    "QrelsFile",
     "RankerName",
     "Ray",
+    "RuleName",
+    "Seed",
     "announce_compilation",
     "assignment",
     "build_ranker",
+    "check_measures",
     "checked",
     "describe_errors",
     "format_count",
@@ -72,11 +87,15 @@ __all__ = [
     "parse_url",
     "print_remark",
     "progress_bar",
+    "qrels",
     "raw_stream",
     "rules",
     "share",
+    "split_list",
     "to_json",
+    "url",
     "use_workers",
     "value",
     "write_atomically",
+    "write_output",
 ]

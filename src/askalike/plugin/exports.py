@@ -18,6 +18,7 @@ from askalike.service.widget import build_widget
 from askalike.store.contents import has_content
 from askalike.text.clean import plain_text, readable_blocks, truncate
 from askalike.text.language import stop_words
+from askalike.text.passages import extract_snippet
 from askalike.text.words import hash_word
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "abstention_rule",
     "build_widget",
     "chunks",
+    "extract_snippet",
     "has_content",
     "hash_word",
     "plain_text",

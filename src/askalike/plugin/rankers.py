@@ -5,7 +5,6 @@ A ranker is a class derived from `askalike.Ranker`, and is registered in the gro
 
 from askalike.calibration.calibration import settings_json
 from askalike.core.model_folders import find_cross_encoder
-from askalike.encoders.transformer.pairs import OnnxPairModel
 from askalike.rankers import (
     ANSWER_RANKERS,
     active_ranker,
@@ -28,7 +27,6 @@ __all__ = [
     "LexicalRanker",
     "LexicalSearcher",
     "LexicalSettings",
-    "OnnxPairModel",
     "PairwiseRanker",
     "active_ranker",
     "default_name",

@@ -3,7 +3,7 @@
 A reader is a class of settings with the method of `askalike.Reader`, and is registered in the group `askalike.readers`.
 """
 
-from askalike.core.records import Record
+from askalike.core.records import Markup, Record
 from askalike.readers import (
     Element,
     SourceFiles,
@@ -12,17 +12,23 @@ from askalike.readers import (
     parse_rows,
     read_elements,
     reject,
+    to_text,
     unescape,
 )
+from askalike.text.clean import guess_markup, replace_forbidden
 
 __all__ = [
     "Element",
+    "Markup",
     "Record",
     "SourceFiles",
     "find_files",
+    "guess_markup",
     "parse_optional_utc",
     "parse_rows",
     "read_elements",
     "reject",
+    "replace_forbidden",
+    "to_text",
     "unescape",
 ]

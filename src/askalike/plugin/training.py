@@ -14,7 +14,6 @@ from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
 from askalike.labels.training_pairs import LABEL_SIGNALS, collect_learned, training_pairs
 from askalike.learning.trainers import (
-    SEED_SETTING,
     TRAINING_LOGGER,
     Miner,
     Trainer,
@@ -27,11 +26,12 @@ from askalike.learning.trainers import (
 from askalike.store import Clusters
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import imported_queries, irrelevant_judgements
+from askalike.tuning.candidates import CandidateFamily
 
 __all__ = [
     "LABEL_SIGNALS",
-    "SEED_SETTING",
     "TRAINING_LOGGER",
+    "CandidateFamily",
     "Clusters",
     "IntegerList",
     "LogCallback",

@@ -15,7 +15,7 @@ from askalike.core.values import parse_encoding, parse_language
 from askalike.readers._json import Row, read_json_lines
 from askalike.readers._source import ReadProgressCallback, SourceFiles, find_files, parse_rows, reject
 from askalike.readers._threads import Message, ThreadReader, begin_conversation, read_question
-from askalike.readers._values import parse_optional_utc, unescape
+from askalike.readers._values import parse_optional_utc, to_text, unescape
 from askalike.readers._xml import Element, read_elements
 from askalike.store import ArchiveSummary
 from askalike.store.drafts import import_drafts
@@ -37,6 +37,7 @@ __all__ = [
     "read_queries",
     "read_question",
     "reject",
+    "to_text",
     "unescape",
 ]
 

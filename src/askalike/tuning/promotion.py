@@ -18,7 +18,7 @@ from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.labels.splits import load_split, splits_to_hold_out, unlearned_splits
 from askalike.learning.trainers import list_recipes
-from askalike.measuring.rankers import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
+from askalike.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split

@@ -16,7 +16,7 @@ from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.labels.splits import load_split
-from askalike.measuring.rankers import LEADING_MEASURE, TUNING_MEASURE, RankingTask
+from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history

@@ -21,7 +21,7 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.index.commits import remove_index
 from askalike.labels.splits import restrict_split
-from askalike.measuring.rankers import DEFAULT_DEPTH, RankingTask, merge_runs
+from askalike.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
 from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive, TrainingView
 

@@ -16,7 +16,7 @@ from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING
 from askalike.evaluation.tables import format_p
 from askalike.labels.partitions import nested_folds
 from askalike.labels.splits import split_groups
-from askalike.measuring.rankers import LEADING_MEASURE
+from askalike.measuring import LEADING_MEASURE
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
 from askalike.tuning.trials import QueryValues, Trial, TrialEvaluator, TrialValues

@@ -1,7 +1,6 @@
 """Training for askalike: networks and their losses, recipes, encoders of papers, and answers that a network writes."""
 
-from askalike.plugin import Command
-from askalike.plugin.kinds import Kind, add_kind
+from askalike.plugin import Command, Kind, add_kind
 
 COMMAND = Command(
     "Improve",

@@ -1,6 +1,6 @@
 """The families of rankers that `askalike tune` trains, from the simplest to the most complex."""
 
-from askalike.plugin.tuning import CandidateFamily
+from askalike.plugin.training import CandidateFamily
 from askalike_learning.recipes import DUPLICATE_SIGNALS
 
 TEXT_SIGNALS = (*DUPLICATE_SIGNALS, "related", "title_body", "question_answer")

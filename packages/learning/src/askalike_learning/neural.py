@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import Answer, Encoder, NotFittedError, Settings, SettingsError, TrainingView, Vectors, validate_settings
-from askalike.plugin import kinds
+from askalike.plugin import load
 from askalike.plugin.features import Text, TextFeatures, WordFeatures
 from askalike.plugin.models import (
     MODEL_FILE,
@@ -96,7 +96,7 @@ class NeuralEncoder(Encoder):
     @property
     def indexable(self) -> bool:
         """See Encoder.indexable; otherwise `score` computes the score of each pair."""
-        network: type[Network] = kinds.load("network", self.recipe.name)
+        network: type[Network] = load("network", self.recipe.name)
         return network.has_indexable_vectors(self.recipe.network)
 
     def score(self, query: Text, documents: Sequence[Text]) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 
 from askalike import SettingsError
-from askalike.plugin import kinds
+from askalike.plugin import load, names
 from askalike.plugin.training import Tables
 
 OWN_PACKAGE = "askalike_learning"
@@ -39,8 +39,8 @@ def read_tables(name: str) -> Tables:
 def _folders() -> Iterator[Traversable]:
     """Yield the folders of recipes, this package's first."""
     yield importlib.resources.files(OWN_PACKAGE) / FOLDER
-    for name in kinds.names("recipes"):
-        yield importlib.resources.files(kinds.load("recipes", name)) / FOLDER
+    for name in names("recipes"):
+        yield importlib.resources.files(load("recipes", name)) / FOLDER
 
 
 def _recipes_in(folder: Traversable) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.plugin import kinds
+from askalike.plugin import names
 from askalike.plugin.training import Trainer, TrainingRecipe
 from askalike_learning.recipe_files import list_recipes
 
@@ -26,7 +26,7 @@ class RecipeTrainer:
 
     def internal_names(self) -> Sequence[str]:
         """See Trainer.internal_names."""
-        return (*TRAINED_ENCODERS, *kinds.names("network"))
+        return (*TRAINED_ENCODERS, *names("network"))
 
     def load_recipe(self, name: str, values: Mapping[str, Any]) -> TrainingRecipe:
         """See Trainer.load_recipe."""

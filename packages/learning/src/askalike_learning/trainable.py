@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from askalike import Encoder, TrainingView, View
-from askalike.plugin import kinds
+from askalike.plugin import load
 from askalike.plugin.training import LogCallback, Miner, TrainingProgressCallback, TrainingRecipe
 from askalike_learning.neural import NeuralEncoder
 from askalike_learning.recipe_files import SUFFIX, read_tables
@@ -88,5 +88,5 @@ def load_recipe(name: str, values: Mapping[str, Any]) -> TrainingRecipe:
     if "encoder" not in tables:
         return NetworkRecipe(Recipe.read(name, values))
     settings = dict(tables["encoder"])
-    encoder_class = kinds.load("encoder", settings.pop("name"))
+    encoder_class = load("encoder", settings.pop("name"))
     return TextRecipe(encoder_class.from_settings({**settings, **values}))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from askalike import SettingsError, VectorPart, Vectors
-from askalike.plugin import kinds
+from askalike.plugin import load
 from askalike.plugin.features import RESERVED, UNKNOWN, FeatureRows, Ints, TextFeatures
 from askalike.plugin.models import open_encoder, read_model_file
 from askalike_learning.checkpoint import load_weights
@@ -29,7 +29,7 @@ class SavedNetwork(NamedTuple):
 
 def load_features_class(recipe: Recipe) -> type[TextFeatures]:
     """Return the class of features that a recipe's network reads."""
-    features: type[TextFeatures] = kinds.load("features", kinds.load("network", recipe.name).features)
+    features: type[TextFeatures] = load("features", load("network", recipe.name).features)
     return features
 
 
@@ -37,7 +37,7 @@ def create_network(recipe: Recipe, size: int) -> Network:
     """Return a network for `size` tokens with random parameters, drawn with the recipe's seed."""
     with torch.random.fork_rng():
         torch.manual_seed(recipe.training.seed)
-        return kinds.load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
+        return load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
 
 
 def open_network(folder: Path) -> SavedNetwork:
@@ -61,7 +61,7 @@ def scale_word_vectors(network: Network, init_std: float) -> None:
 
 def find_start_models(recipe: Recipe) -> Sequence[Path]:
     """Return the folders of the trained models that the network, or a part of it, is initialised from."""
-    parts = kinds.load("network", recipe.name).part_models(recipe.network)
+    parts = load("network", recipe.name).part_models(recipe.network)
     return [folder for folder in map(Path, (recipe.embeddings.init, *parts.values())) if folder.is_dir()]
 
 

@@ -56,7 +56,7 @@ def test_it_equals_sentence_transformers(name, tokenizer, tmp_path):
     from sentence_transformers import CrossEncoder
     from torch.nn import Sigmoid
 
-    from askalike.encoders.transformer.pairs import OnnxPairModel
+    from askalike_research.rankers.pair_model import OnnxPairModel
 
     folder = make_cross_encoder(tmp_path, name)
     described = json.loads((folder / "tokenizer_config.json").read_text())

@@ -10,7 +10,7 @@ from askalike import rankers
 from askalike.core.records import Link, Question
 from askalike.export import export_archive
 from askalike.labels.partitions import create_partition
-from askalike.measuring.rankers import evaluate_ranker
+from askalike.measuring import evaluate_ranker
 from needs import need
 from small_models import WORDS
 from torch_models import make_model_folder

@@ -7,7 +7,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.records import Answer
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike_research.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
 from askalike_research.experiments.declaration import read_experiment
 from askalike_research.experiments.run import run_experiment

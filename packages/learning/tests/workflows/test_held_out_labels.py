@@ -15,7 +15,7 @@ from askalike.core.records import Question
 from askalike.encoders import read_model_file
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import count_learned, unlearned_splits
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker

@@ -1,4 +1,4 @@
-"""Experiments, replays and backtests on askalike archives, and the formats and rankers of research."""
+"""Experiments, comparisons, replays and backtests on askalike archives, and the formats and rankers of research."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,21 @@ EXPERIMENT = Command(
     "Measure",
     "Run the experiment that a TOML file declares, into a folder that reproduces it.",
     "askalike_research.experiments.command:experiment_command",
+)
+COMPARE = Command(
+    "Measure",
+    "Compare runs query by query, with intervals and significance.",
+    "askalike_research.comparing.command:compare_command",
+)
+CALIBRATE_RUN = Command(
+    "Measure",
+    "Turn the scores of another system's run into probabilities by judgements, and measure how reliable they are.",
+    "askalike_research.run_calibration:calibrate_run_command",
+)
+EVALUATE_ANSWERS = Command(
+    "Measure",
+    "Let an endpoint write grounded answers, and measure how well their sources support them.",
+    "askalike_research.answer_support:evaluate_answers_command",
 )
 BACKTEST = Command(
     "Measure",

@@ -9,10 +9,10 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import Answer, Question
 from askalike.evaluation.trec import read_run
-from askalike.measuring.comparing import compare_runs
-from askalike.measuring.rankers import evaluate_ranker
-from askalike.measuring.run_sources import load_judgements, parse_sources
+from askalike.measuring import evaluate_ranker
 from askalike.store.archive import Archive
+from askalike_research.comparing.comparison import compare_runs
+from askalike_research.comparing.run_sources import load_judgements, parse_sources
 from askalike_research.experiments.declaration import read_experiment
 from askalike_research.experiments.run import run_experiment
 from database import run_sql

@@ -6,7 +6,7 @@ from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.records import Question
 from askalike.core.relevance import Split
-from askalike.measuring.rankers import RankingTask
+from askalike.measuring import RankingTask
 from askalike.tuning.trials import Trial, TrialEvaluator
 from askalike_research.experiments import grid_search
 from askalike_research.experiments.grid_search import search_grid, tune_ranker

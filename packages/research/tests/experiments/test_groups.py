@@ -13,11 +13,11 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Link, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.labels.splits import load_split
-from askalike.measuring.comparing import compare_runs
-from askalike.measuring.rankers import RankingTask, evaluate_ranker
-from askalike.measuring.run_sources import load_judgements, parse_sources
+from askalike.measuring import RankingTask, evaluate_ranker
 from askalike.store import Archive
 from askalike.tuning.trials import Trial, TrialEvaluator
+from askalike_research.comparing.comparison import compare_runs
+from askalike_research.comparing.run_sources import load_judgements, parse_sources
 from askalike_research.experiments.declaration import read_experiment
 from askalike_research.experiments.run import run_experiment
 from planted import plant

@@ -155,7 +155,9 @@ def test_pairs_are_the_best_two_and_the_first() -> None:
 
 
 def test_plots_are_imported_only_for_a_report() -> None:
-    script = "import sys, askalike_research.experiments.report, askalike.measuring.comparing;print(*sys.modules)"
+    script = (
+        "import sys, askalike_research.experiments.report, askalike_research.comparing.comparison;print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "jinja2"} & set(loaded)
 

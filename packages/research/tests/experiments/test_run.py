@@ -16,10 +16,10 @@ from small import archive_at, toml_at
 from askalike.core.errors import SettingsError
 from askalike.core.records import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
-from askalike.measuring.run_sources import load_judgements, parse_sources
 from askalike.store.archive import Archive
 from askalike.store.contents import content_hash
 from askalike.tuning import trials
+from askalike_research.comparing.run_sources import load_judgements, parse_sources
 from askalike_research.experiments.declaration import read_experiment, resolve
 from askalike_research.experiments.run import run_experiment, shorten
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.plugin.features import Array, WordFeatures
-from askalike.plugin.kernels import Matrix, compiled, inlined
+from askalike.plugin.models import Matrix, compiled, inlined
 from askalike_learning.papers.corpus import Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 
 LEARNING_RATES = (0.025, 0.0001)

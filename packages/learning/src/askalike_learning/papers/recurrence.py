@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import Function
 
-from askalike.plugin.kernels import Matrix, compiled, inlined
+from askalike.plugin.models import Matrix, compiled, inlined
 
 Floats = Matrix[np.float32]
 ZERO, HALF, ONE, TWO = (np.float32(number) for number in (0, 0.5, 1, 2))

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from askalike import InputError, Settings, SettingsError, validate_settings
-from askalike.plugin import kinds
+from askalike.plugin import load, names
 from askalike.plugin.training import Tables, TextList, UnknownSettingError
 from askalike_learning.recipe_files import list_recipes, read_tables
 
@@ -186,8 +186,8 @@ class Recipe:
             raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(TABLE_NAMES)})")
         name = tables.get("network", {}).get("name")
         if not isinstance(name, str):
-            raise SettingsError(f"a recipe names its network: name = one of {', '.join(kinds.names('network'))}")
-        network_class = kinds.load("network", name)
+            raise SettingsError(f"a recipe names its network: name = one of {', '.join(names('network'))}")
+        network_class = load("network", name)
         defaults = _load_default_tables(name)
         loss = _choose_loss_name(tables, values or {}, defaults)
         models = _load_settings_classes(network_class, loss)
@@ -227,9 +227,9 @@ def _read_recipe_file(path: Path) -> Tables:
 def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type[Settings]]:
     return {
         "network": network_class.Settings,
-        "features": kinds.load("features", network_class.features).Settings,
+        "features": load("features", network_class.features).Settings,
         "embeddings": EmbeddingSettings,
-        "loss": kinds.load("loss", loss_name),
+        "loss": load("loss", loss_name),
         "negatives": NegativesSettings,
         "training": TrainingSettings,
         "data": DataSettings,

@@ -8,16 +8,10 @@ import numpy as np
 
 from askalike import Run
 from askalike.plugin.index import Floats
-from askalike.plugin.measuring import (
-    DEFAULT_DEPTH,
-    FirstRelevantRanks,
-    ReportTexts,
-    first_relevant_ranks,
-    get_rule,
-    order_documents,
-    separate_ties,
-)
+from askalike.plugin.measuring import DEFAULT_DEPTH, get_rule, separate_ties
 from askalike_research.experiments.outcome import ExperimentResult
+from askalike_research.relevant_ranks import FirstRelevantRanks, first_relevant_ranks, order_documents
+from askalike_research.texts import ReportTexts
 
 HITS_SHOWN = 5
 """Number of hits of a system that are shown for a query."""

@@ -30,7 +30,6 @@ from askalike.plugin.commands import measure_folder, write_atomically
 from askalike.plugin.measuring import (
     KNOWN_SPLIT,
     RankingTask,
-    file_name,
     labelled_splits,
     merge_runs,
     parse_typed_split,
@@ -40,6 +39,7 @@ from askalike.plugin.measuring import (
     type_titles,
 )
 from askalike.plugin.rankers import open_current
+from askalike_research.comparing.run_sources import file_name
 from askalike_research.experiments.answer_measures import diagnose_answers
 from askalike_research.experiments.declaration import GIVEN_ORDER, Experiment, SystemSettings
 from askalike_research.experiments.folder import ExperimentFolder, cell_name

@@ -25,13 +25,13 @@ from askalike.plugin.measuring import (
     DEFAULT_MEASURES,
     canonical_name,
     create_splitter,
-    file_name,
     get_rule,
     parse_typed_split,
     tuning_grids,
 )
 from askalike.plugin.rankers import ANSWER_RANKERS, ranker_names, trained_model_names
 from askalike.plugin.training import list_recipes
+from askalike_research.comparing.run_sources import file_name
 
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""

@@ -14,8 +14,8 @@ import tomli_w
 from askalike import ArchiveError, SettingsError
 from askalike.plugin.commands import format_path, now, write_atomically
 from askalike.plugin.exports import LogCallback
-from askalike.plugin.measuring import file_name
 from askalike.plugin.training import TRAINING_LOGGER
+from askalike_research.comparing.run_sources import file_name
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
 

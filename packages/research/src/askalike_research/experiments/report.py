@@ -9,20 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from askalike.plugin.commands import format_count
+from askalike.plugin.commands import format_count, write_output
 from askalike.plugin.index import Floats
 from askalike.plugin.measuring import (
     ALPHA,
     LEADING_MEASURE,
     ComparedSystem,
     Comparison,
-    FirstRelevantRanks,
     ResultTable,
     canonical_name,
     format_p,
-    load_texts,
-    render,
-    write_file,
 )
 from askalike_research.experiments import cards
 from askalike_research.experiments.cards import SystemRanks, cap_rank
@@ -42,6 +38,9 @@ from askalike_research.experiments.figures import (
     system_colour,
 )
 from askalike_research.experiments.outcome import ExperimentResult, SystemResult
+from askalike_research.pages import render
+from askalike_research.relevant_ranks import FirstRelevantRanks
+from askalike_research.texts import load_texts
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html"
 REPORT_FILE = "report.html"
@@ -77,9 +76,9 @@ def write_report(outcome: ExperimentResult) -> Path:
     drawn = draw_figures(outcome, systems, order_systems(outcome)) if can_plot() else []
     (outcome.folder / FIGURES_FOLDER).mkdir(exist_ok=True)
     for figure in drawn:
-        write_file(outcome.folder / FIGURES_FOLDER / f"{figure.name}.svg", figure.drawing.svg)
-        write_file(outcome.folder / FIGURES_FOLDER / f"{figure.name}.pdf", figure.drawing.pdf)
-    return write_file(outcome.folder / REPORT_FILE, _render_page(outcome, systems, drawn))
+        write_output(outcome.folder / FIGURES_FOLDER / f"{figure.name}.svg", figure.drawing.svg)
+        write_output(outcome.folder / FIGURES_FOLDER / f"{figure.name}.pdf", figure.drawing.pdf)
+    return write_output(outcome.folder / REPORT_FILE, _render_page(outcome, systems, drawn))
 
 
 def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], drawn: Sequence[ReportFigure]) -> str:

@@ -19,10 +19,10 @@ from askalike.plugin.measuring import (
     TrialMemory,
     create_partition,
     describe_choice,
-    file_name,
     remove_indexes,
 )
 from askalike.plugin.training import shorten_setting
+from askalike_research.comparing.run_sources import file_name
 from askalike_research.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
 from askalike_research.experiments.declaration import SEED, Experiment, SystemSettings, resolve
 from askalike_research.experiments.figures import NO_FIGURES, can_plot

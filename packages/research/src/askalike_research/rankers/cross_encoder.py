@@ -65,7 +65,7 @@ class CrossEncoderScorer:
     @cached_property
     def _model(self) -> Any:
         """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
-        from askalike.plugin.rankers import OnnxPairModel
+        from askalike_research.rankers.pair_model import OnnxPairModel
 
         return OnnxPairModel(self.folder, 8 if self.settings.precision == "8" else 32)
 

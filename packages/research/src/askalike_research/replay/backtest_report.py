@@ -6,7 +6,8 @@ from pathlib import Path
 
 from askalike import InputError
 from askalike.plugin.commands import format_count, write_atomically
-from askalike.plugin.measuring import BinomialProportion, ResultTable, render, to_text, write_table
+from askalike.plugin.measuring import BinomialProportion, ResultTable, to_text, write_table
+from askalike_research.pages import render
 from askalike_research.replay.backtest import AskedQuestion, Backtest, Kind, ThresholdOutcome
 from askalike_research.replay.judging import QUESTION_COLUMN, RIGHT_COLUMN, draw_comments
 from askalike_research.replay.replay import WORDING_REMARK

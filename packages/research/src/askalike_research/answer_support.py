@@ -1,21 +1,59 @@
-"""The share of the sentences of grounded answers that the texts they cite support."""
+"""askalike evaluate-answers: the share of the sentences of grounded answers that the texts they cite support."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from typer import Option
 
-from askalike.core.records import Question
-from askalike.core.values import format_count
-from askalike.evaluation.intervals import bootstrap_means, percentile_interval
-from askalike.search.answering.grounded import ChatEndpoint, write_grounded
-from askalike.search.archive_retriever import ArchiveRetriever
+from askalike import Archive, ArchiveRetriever, Question, load_split
+from askalike.plugin import commands as options
+from askalike.plugin.commands import format_count, to_json
+from askalike.plugin.measuring import (
+    ChatEndpoint,
+    bootstrap_means,
+    document_kind,
+    evaluation_split,
+    named_endpoint,
+    percentile_interval,
+    write_grounded,
+)
 
 STORED_ANSWERS = 3
 """Number of stored answers from which a grounded answer is written."""
 DRAWS = 10_000
 SEED = 0
+
+
+def evaluate_answers_command(
+    directory: options.Directory,
+    endpoint: Annotated[str, options.url("An OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY.")],
+    model: Annotated[str, options.value("NAME", "The endpoint's model.")],
+    ranker: options.RankerName = None,
+    settings: options.Assignments = None,
+    fields: options.Fields = None,
+    split: Annotated[str | None, options.value("SPLIT", "The split with the queries.", "test, else the first")] = None,
+    queries: Annotated[int, Option(min=1, metavar="N", help="Answer the first N queries.")] = 100,
+    json: options.Json = False,
+) -> None:
+    """Let an endpoint write grounded answers, and measure how well their sources support them.
+
+    The check compares words, numbers and negations: it shows how much a model invents, not whether it is right.
+
+    Examples:
+
+    ```
+    askalike evaluate-answers DIR --endpoint http://127.0.0.1:11434/v1 --model llama3.1
+    ```
+    """
+    writer = named_endpoint(endpoint, model)
+    with Archive.open(directory) as archive:
+        built = options.build_ranker(archive, ranker, settings, fields)
+        name = split or evaluation_split(archive, built)
+        labels = load_split(archive, name, document_kind(archive, name))
+        support = measure_support(ArchiveRetriever(archive, built), list(labels.queries.values())[:queries], writer)
+    print(to_json({"ranker": built.name, "split": name, **support.as_dict()}) if json else support)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from askalike.core.errors import InputError, SettingsError
-from askalike.core.records import DocumentKind, Question
-from askalike.core.relevance import Qrels, Split
-from askalike.evaluation.trec import read_qrels
-from askalike.labels.splits import document_kind, group_names, sample_queries
-from askalike.measuring.rankers import RankingTask, evaluation_split
-from askalike.store import Archive
+from askalike import Archive, InputError, Question, SettingsError, Split, read_qrels
+from askalike.plugin.measuring import (
+    DocumentKind,
+    RankingTask,
+    document_kind,
+    evaluation_split,
+    group_names,
+    sample_queries,
+)
+from askalike.plugin.training import Qrels
 
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")

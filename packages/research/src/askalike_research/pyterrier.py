@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pyterrier as pt  # type: ignore[import-untyped, import-not-found, unused-ignore]
-from pandas import DataFrame  # type: ignore[import-untyped, unused-ignore]
+from pandas import DataFrame  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-from askalike import rankers
-from askalike.core.errors import SettingsError
-from askalike.core.records import Markup, Question
-from askalike.labels.splits import identify_queries
-from askalike.store import Archive
-from askalike.text.clean import guess_markup
+from askalike import Archive, Question, SettingsError, build, rank
+from askalike.plugin.measuring import identify_queries
+from askalike.plugin.rankers import open_current
+from askalike.plugin.readers import Markup, guess_markup
 
 DEFAULT_RESULTS = 1_000
 """Number of documents that PyTerrier's own retrievers return for a query."""
@@ -37,7 +35,7 @@ class ArchiveTransformer(pt.Transformer):  # type: ignore[misc, unused-ignore]
         no archive, SettingsError for an unknown ranker or setting.
         """
         self.archive = archive if isinstance(archive, Archive) else Archive.open(archive)
-        self.ranker = rankers.create(ranker, settings, self.archive)
+        self.ranker = build(ranker, settings, self.archive)
         self.num_results = num_results
 
     def transform(self, frame: DataFrame) -> DataFrame:
@@ -52,7 +50,7 @@ class ArchiveTransformer(pt.Transformer):  # type: ignore[misc, unused-ignore]
         k = max(map(len, candidates.values()), default=1) if candidates is not None else self.num_results
         view = self.archive.view()
         queries = identify_queries(view, _read_queries(of_query))
-        found = rankers.rank(rankers.open_current(self.ranker, view), queries, k, candidates=candidates).to_frame()
+        found = rank(open_current(self.ranker, view), queries, k, candidates=candidates).to_frame()
         results: DataFrame = of_query.assign(qid=of_query.qid.astype(str)).merge(found.astype({"qid": str}), on="qid")
         return results
 

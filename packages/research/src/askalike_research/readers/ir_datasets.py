@@ -7,12 +7,18 @@ from typing import Any
 
 from pydantic import Field
 
-from askalike.core.config import Settings
-from askalike.core.errors import InputError, SettingsError
-from askalike.core.records import EvaluationQuery, Judgement, LocatedRecord, Place, Question
-from askalike.readers._source import SourceFiles
-from askalike.readers._values import to_text
-from askalike.text.clean import replace_forbidden
+from askalike import (
+    EvaluationQuery,
+    InputError,
+    Judgement,
+    LocatedRecord,
+    Place,
+    Question,
+    Settings,
+    SettingsError,
+    SourceFiles,
+)
+from askalike.plugin.readers import replace_forbidden, to_text
 
 SPLITS = ("train", "dev", "validation", "test")
 DEFAULT_SPLIT = "test"
@@ -20,7 +26,7 @@ TEXT_FIELDS = ("text", "body", "abstract")
 
 
 class IrDatasetsReader(Settings):
-    """Data sets of the package ir_datasets: PATHs are their names, e.g. beir/quora/test. Needs the extra ir_datasets.
+    """Data sets of the package ir_datasets: PATHs are their names, e.g. beir/quora/test. Needs that package.
 
     ir_datasets downloads missing data. If several names have documents of their own, ids are NAME/ID.
 
@@ -86,9 +92,9 @@ def _read_documents(data_set: Any, name: str, prefix: str) -> Iterator[LocatedRe
 def _load(name: str) -> Any:
     """Return a data set with documents. Raises InputError or SettingsError."""
     try:
-        import ir_datasets  # type: ignore[import-untyped, unused-ignore]
+        import ir_datasets  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ModuleNotFoundError:
-        raise SettingsError("ir_datasets is not installed: pip install 'askalike[ir_datasets]'") from None
+        raise SettingsError("ir_datasets is not installed: pip install ir-datasets") from None
     try:
         data_set = ir_datasets.load(name)
     except KeyError:

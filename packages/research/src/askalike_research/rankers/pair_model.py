@@ -5,15 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
-from askalike.core.arrays import Array, Floats32, Ints
-from askalike.core.errors import InputError
-from askalike.core.values import format_count
-from askalike.encoders.transformer.architectures import Transformer
-from askalike.encoders.transformer.compiled_layers import BuiltLayers
-from askalike.encoders.transformer.model import batches_of_equal_length, read_text_limits
-from askalike.encoders.transformer.modules import read_json
-from askalike.encoders.transformer.weights import Bits, map_tensors, to_float32
-from askalike.text.subwords import open_tokenizer
+from askalike import InputError
+from askalike.plugin.commands import format_count
+from askalike.plugin.features import Array, Floats32, Ints
+from askalike.plugin.models import (
+    Bits,
+    BuiltLayers,
+    Transformer,
+    batches_of_equal_length,
+    map_tensors,
+    open_tokenizer,
+    read_json,
+    read_text_limits,
+    to_float32,
+)
 
 BATCH = 32
 HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {

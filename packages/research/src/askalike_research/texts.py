@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askalike.core.records import DocumentKind, Question
-from askalike.store import Archive
-from askalike.text.clean import plain_text
-from askalike.text.passages import extract_snippet
+from askalike import Archive, Question
+from askalike.plugin.exports import extract_snippet, plain_text
+from askalike.plugin.measuring import DocumentKind
 
 TITLE_LENGTH = 160
 """Maximum number of characters shown of a title."""

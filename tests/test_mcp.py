@@ -19,7 +19,7 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from askalike.integrations.mcp import create_server
+from askalike.mcp import create_server
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from askalike.store.keys import create_key

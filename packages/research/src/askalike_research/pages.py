@@ -4,13 +4,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askalike.core.errors import InputError
-from askalike.core.files import write_atomically
-from askalike.core.values import format_count
+from askalike.plugin.commands import format_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -18,15 +15,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render(template: Path, **values: Any) -> str:
     """Return the page that a template renders from the values; it may extend those of this folder."""
     return _environment(template.parent).get_template(template.name).render(values)
-
-
-def write_file(path: Path, content: str | bytes) -> Path:
-    """Write a file atomically. Raises InputError if it cannot be written."""
-    try:
-        write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    return path
 
 
 @cache

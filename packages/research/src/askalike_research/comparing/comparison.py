@@ -3,25 +3,35 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from askalike.core.errors import InputError, SettingsError
-from askalike.core.hits import Run
-from askalike.core.relevance import Qrels
-from askalike.core.values import format_count
-from askalike.evaluation.evaluate import first_relevant_ranks, get_rule, order_documents
-from askalike.evaluation.significance import ALPHA, Comparison, SystemPair, compare
-from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_latex, to_text
-from askalike.evaluation.trec import read_run
-from askalike.measuring.pages import TEMPLATES, render
-from askalike.measuring.rankers import as_evaluation, evaluate_groups
-from askalike.measuring.run_sources import RunJudgements, RunSource
-from askalike.measuring.texts import ReportTexts, load_texts
+from askalike import InputError, Run, SettingsError, compare, read_run
+from askalike.plugin.commands import format_count
+from askalike.plugin.measuring import (
+    ALPHA,
+    Comparison,
+    ResultTable,
+    SystemPair,
+    TableCell,
+    as_evaluation,
+    evaluate_groups,
+    get_rule,
+    to_csv,
+    to_latex,
+    to_text,
+)
+from askalike.plugin.training import Qrels
+from askalike_research.comparing.run_sources import RunJudgements, RunSource
+from askalike_research.pages import render
+from askalike_research.relevant_ranks import first_relevant_ranks, order_documents
+from askalike_research.texts import ReportTexts, load_texts
 
 SYSTEMS_NOTE = (
     f"In brackets 95 % intervals; raised letters: significantly better than that system (paired randomisation test, "
     f"Holm over all pairs, p < {ALPHA})"
 )
+PAGE = Path(__file__).parent / "templates" / "compare.html"
 SHOWN_QUERIES = 5
 """Number of queries that are shown for a pair of systems."""
 
@@ -224,7 +234,7 @@ def _id_and_text(id: str, text: str) -> str:
 def format_html(comparison: RunComparison) -> str:
     """Return a self-contained page that opens offline."""
     title = " and ".join([system.name for system in comparison.comparisons[0].systems])
-    return render(TEMPLATES / "compare.html", compared=comparison, title=title)
+    return render(PAGE, compared=comparison, title=title)
 
 
 def format_latex(comparison: RunComparison) -> str:

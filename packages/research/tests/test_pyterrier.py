@@ -4,8 +4,7 @@ import pandas
 import pytest
 
 import askalike
-from askalike import rankers
-from askalike.core.errors import SettingsError
+from askalike import SettingsError
 
 pt = pytest.importorskip("pyterrier", reason="needs the extra pyterrier")
 TITLES = ["boil an egg", "bake some bread", "brew good coffee", "egg timer", "eggs and bread"]
@@ -20,7 +19,7 @@ def archive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bm25(archive):
-    from askalike.integrations.pyterrier import ArchiveTransformer
+    from askalike_research.pyterrier import ArchiveTransformer
 
     return ArchiveTransformer(archive, "bm25", k1=0.9)
 
@@ -33,7 +32,7 @@ def test_queries_become_results(bm25, archive):
     assert results.columns.tolist() == ["qid", "query", "mark", "docno", "rank", "score"]
     run = askalike.Run.from_frame(results)
     searcher = askalike.build("bm25", {"k1": 0.9}).open(archive.view())
-    expected = rankers.rank(searcher, {"q": askalike.Question("q", "boil egg")}, 10)["q"]
+    expected = askalike.rank(searcher, {"q": askalike.Question("q", "boil egg")}, 10)["q"]
     assert [(hit.id, hit.score) for hit in run["q1"]] == [(hit.id, hit.score) for hit in expected]
     assert set(results.qid) == {"q1"}
     assert set(results.mark) == {"kept"}

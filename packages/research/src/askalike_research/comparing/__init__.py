@@ -1,0 +1,1 @@
+"""Runs compared query by query: their files, tests and formats."""

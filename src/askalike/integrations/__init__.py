@@ -1,1 +1,0 @@
-"""askalike inside other products: assistants (MCP), PyTerrier pipelines and mteb."""

@@ -1,1 +1,0 @@
-"""Measures rankers on the labels of an archive, and compares runs."""
