@@ -15,7 +15,7 @@ def test_page_is_that_of_the_settings() -> None:
 def test_settings_of_rankers_and_recipes_are_there() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert "| `k1` | number | 1.2 | how slowly repeated words saturate |" in text
-    assert "| `stem` | true, false | false | whether words are stemmed |" in text
+    assert "### hashed_ngrams" in text
 
 
 def test_command_page_has_every_argument_and_option() -> None:

@@ -22,9 +22,10 @@ HEAD = """# Settings of training
 Every setting of networks, losses and recipes with its type, default and meaning, generated from the code by
 `python packages/learning/tools/write_training_settings.py`. One of a recipe's table is `TABLE.KEY`, as in
 `--set training.epochs=3`, or `KEY` if only one table has it. See [Trained encoders](encoders.md), and
-[Settings](../../../docs/settings.md) for the table `[features]`.
+[Settings](../../../docs/settings.md) for the features `hashed_ngrams`.
 """
 KINDS = {
+    "features": "What networks read: keys of the table `[features]` of a recipe; the network decides on the kind.",
     "encoder": "See [Trained encoders](encoders.md).",
     "network": "Keys of the table `[network]` of a recipe, by its `name`. See [Trained encoders](encoders.md).",
     "loss": "Keys of the table `[loss]` of a recipe, by its `name`.",

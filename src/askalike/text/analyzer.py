@@ -158,9 +158,11 @@ class Analyzer:
         return self.analyze(text[: last.start()], language) + pairs, text[-1]
 
     def _iter_spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
-        terms, code = self._get_term_cache(language), self._language_code(language)
+        terms = self._get_term_cache(language)
+        code = self._language_code(language)
         for match in word_pattern(self.settings.tokenizer, is_plain(text), self._joins).finditer(text):
-            word, start = match[0], match.start()
+            word = match[0]
+            start = match.start()
             if self._joins and _JOINT.search(word):
                 yield from ((term, start + s, start + e) for term, s, e in self._joined_spans(word, code))
             elif self._is_cjk(word):
@@ -216,7 +218,8 @@ class Analyzer:
 
     def _joined_spans(self, word: str, language: str) -> Iterator[tuple[str, int, int]]:
         """Yield the terms of a word with apostrophes or hyphens: the whole one, then those between its hyphens."""
-        terms, parts = self._get_term_cache(language), self._divide(word, language)
+        terms = self._get_term_cache(language)
+        parts = self._divide(word, language)
         if 1 < len(parts) == len(_HYPHEN.findall(word)) + 1 <= MAX_JOINED:
             whole = terms["".join(part for part, _, _ in parts)]
             if whole and not whole.isdigit():

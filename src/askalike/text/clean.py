@@ -158,7 +158,8 @@ def is_deep(text: str, max_steps: int) -> bool:
     steps = depth = at = 0
     lower = text.lower()
     while steps <= max_steps and at >= 0 and (match := _TAG.search(lower, at)):
-        name, at = match[2], match.end()
+        name = match[2]
+        at = match.end()
         if not name:
             at = lower.find("-->", at)
         elif name in _RAW_ELEMENTS and not match[1]:
@@ -195,7 +196,8 @@ def normalised_length(text: str) -> int:
 
 
 def _cut_runs(match: re.Match[str]) -> str:
-    kept, n_before = [], _count_non_starters(match.string[max(match.start() - 1, 0) : match.start()])[0]
+    kept = []
+    n_before = _count_non_starters(match.string[max(match.start() - 1, 0) : match.start()])[0]
     for character in match[0]:
         n, continues_run = _count_non_starters(character)
         n_before = n_before + n if continues_run else n

@@ -50,7 +50,8 @@ def _trim(sentence: str, language: str | None) -> str:
     plain = _CHAT_WORD.sub("", _DRAWN_OUT.sub(r"\1", sentence)).strip()
     plain = _greeting(language).sub("", plain).strip()
     clauses = _CLAUSE_END.split(plain)
-    first, end = 0, len(clauses)
+    first = 0
+    end = len(clauses)
     while first < end and _is_courtesy(clauses[first], language):
         first += 1
     while first < end and _is_courtesy(clauses[end - 1], language):

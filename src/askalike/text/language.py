@@ -201,7 +201,8 @@ def _open(contents: Mapping[str, memoryview]) -> "LanguageIdentifier":
 
     arrays = {name: _read_array(content) for name, content in contents.items()}
     moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are Python numbers
-    rows, labels = arrays["row"].tolist(), arrays[_LABELS].tolist()
+    rows = arrays["row"].tolist()
+    labels = arrays[_LABELS].tolist()
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)
 
 

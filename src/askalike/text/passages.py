@@ -148,15 +148,20 @@ def _drop_definitions(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str,
 
 def _cut_around_formulas(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the bounds without formulas that they would cut; of a stretch inside of one, what stands around it."""
-    first, last, around = start, end, (0, 0)
+    first = start
+    last = end
+    around = (0, 0)
     for opening, closing in find_formulas(text):
         if opening < start < closing:
-            first, around = closing, (opening, closing)
+            first = closing
+            around = (opening, closing)
         if opening < end < closing:
-            last, around = opening, (opening, closing)
+            last = opening
+            around = (opening, closing)
     if first < last:
         return first, last
-    width, (opening, closing) = end - start, around
+    width = end - start
+    (opening, closing) = around
     if closing - opening <= 2 * width:
         return around
     if text[:opening].strip():
@@ -166,7 +171,9 @@ def _cut_around_formulas(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _find_densest_window(spans: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
     """Return the bounds of as many of the sorted spans as fit into `width` characters; (0, 0) without a span."""
-    best, best_count, left = (0, 0), 0, 0
+    best = (0, 0)
+    best_count = 0
+    left = 0
     for right, (_, end) in enumerate(spans):
         while end - spans[left][0] > width and left < right:
             left += 1

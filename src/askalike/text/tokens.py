@@ -77,7 +77,8 @@ class GrowingArray:
 
     def extend(self, numbers: ArrayLike) -> None:
         """Add numbers at the end."""
-        added, count = np.asarray(numbers, self._buffer.dtype), len(self.values)
+        added = np.asarray(numbers, self._buffer.dtype)
+        count = len(self.values)
         size = count + len(added)
         if size > len(self._buffer):
             self._buffer = np.empty(2 * size, added.dtype)
@@ -113,7 +114,8 @@ class TokenTable:
     def number(self, texts: Sequence[str]) -> Tokens:
         """Return the tokens of the texts; new ones get numbers."""
         joined = " ".join([*texts, ""])
-        letters, text_ends = _letters(joined), np.array([*accumulate(map(len, texts), initial=0)], np.int64)
+        letters = _letters(joined)
+        text_ends = np.array([*accumulate(map(len, texts), initial=0)], np.int64)
         text_ends += np.arange(len(text_ends))
         most = len(joined) // 2 + 1
         (numbers, starts), unknown = np.empty((2, most), np.int64), np.empty((3, most), np.int64)
@@ -135,13 +137,16 @@ class TokenTable:
 
     def _add(self, tokens: Sequence[str]) -> None:
         """Number tokens that were not in the table."""
-        first, slots, lengths = len(self.tokens), self._known.slots, [len(token) + 1 for token in tokens]
+        first = len(self.tokens)
+        slots = self._known.slots
+        lengths = [len(token) + 1 for token in tokens]
         self.tokens += tokens
         self._starts.extend(len(self._letters.values) + np.cumsum([0, *lengths[:-1]]))
         self._letters.extend(_letters(" ".join([*tokens, ""])))
         self._learn(tokens)
         if len(slots) < 2 * len(self.tokens):
-            slots, first = _empty_slots(len(self.tokens)), 0
+            slots = _empty_slots(len(self.tokens))
+            first = 0
         self._known = HashedTokens(self._letters.values, self._starts.values, slots, self._known.key)
         _insert(first, self._known, np.empty(len(self.tokens), np.int64))
 
@@ -181,8 +186,12 @@ class TermTable:
         with self._lock:
             tokens = self._number_tokens(texts)
             ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
-            words, word_ends, wanted = self._words.values, self._word_ends.values, np.array([*ids], np.int64)
-            counts, columns, size = np.zeros(len(texts), np.int64), np.empty((3, 0), np.int64), len(tokens.numbers)
+            words = self._words.values
+            word_ends = self._word_ends.values
+            wanted = np.array([*ids], np.int64)
+            counts = np.zeros(len(texts), np.int64)
+            columns = np.empty((3, 0), np.int64)
+            size = len(tokens.numbers)
             while ids and size > columns.shape[1]:  # a token may have many words
                 columns = np.empty((3, size), np.int64)
                 size = _find_words(tokens, words, word_ends, wanted, columns, counts)
@@ -256,7 +265,8 @@ def _number_tokens(
                 continue
             start = i
             slot, i = _find_slot(letters, start, known)
-            numbers[n], starts[n] = known.slots[slot], start - first
+            numbers[n] = known.slots[slot]
+            starts[n] = start - first
             if known.slots[slot] < 0:
                 unknown[0, n_unknown], unknown[1, n_unknown], unknown[2, n_unknown] = n, start, i
                 n_unknown += 1
@@ -278,14 +288,16 @@ def _insert(first: int, tokens: HashedTokens, alike: Ints) -> None:
 @inlined()
 def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) -> tuple[np.int64, int]:
     """Return the slot of the token that starts in `letters`, an empty one if it is not in the table, and its end."""
-    end, last = start, len(tokens.slots) - 1
+    end = start
+    last = len(tokens.slots) - 1
     hashed, factor = tokens.key[0], tokens.key[1]
     while not _is_space(letters[end]):
         hashed = (hashed ^ np.uint64(letters[end])) * factor
         end += 1
     slot = np.int64(hashed ^ (hashed >> HALF)) & last
     while tokens.slots[slot] >= 0:
-        i, other = start, tokens.starts[tokens.slots[slot]]
+        i = start
+        other = tokens.starts[tokens.slots[slot]]
         while i < end and letters[i] == tokens.letters[other]:
             i += 1
             other += 1
@@ -298,7 +310,8 @@ def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) ->
 @compiled()
 def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> int:
     """Write the distinct numbers, and the index of each in these; return their number. slots: 2^n entries of −1."""
-    n, last = 0, len(slots) - 1
+    n = 0
+    last = len(slots) - 1
     for i in range(len(numbers)):
         slot = numbers[i] & last
         while slots[slot] >= 0 and distinct[slots[slot]] != numbers[i]:

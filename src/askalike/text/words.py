@@ -104,7 +104,8 @@ def _lower_word(form: str) -> str:
 
 def _find_in_ascii(text: str, whole: Iterable[str]) -> list[tuple[int, int]]:
     """Return the spans of words in lower case in an ASCII text; faster than all its words."""
-    words, spans = f" {text.translate(_ASCII_WORDS)} ", list[tuple[int, int]]()
+    words = f" {text.translate(_ASCII_WORDS)} "
+    spans = list[tuple[int, int]]()
     for form in whole:
         start = words.find(f" {form} ")
         while start >= 0:

@@ -97,7 +97,8 @@ def _score_part(left: VectorPart, right: VectorPart) -> NDArray[np.float32]:
     products = products.toarray() if hasattr(products, "toarray") else products
     if left.metric == "dot":
         return products  # type: ignore[no-any-return]
-    x, y = _squared_norms(left)[:, None], _squared_norms(right)
+    x = _squared_norms(left)[:, None]
+    y = _squared_norms(right)
     if left.metric == "cosine":
         return products / np.sqrt(np.maximum(x, 1e-16)) / np.sqrt(np.maximum(y, 1e-16))  # type: ignore[no-any-return]
     return -np.sqrt(np.maximum(x + y - 2 * products, 0))  # type: ignore[no-any-return]

@@ -65,9 +65,11 @@ def require_device(device: str, setting: str, count: int = 1) -> None:
     import torch
 
     if device == "cuda":
-        kind, found = "NVIDIA GPU", torch.cuda.device_count() if torch.cuda.is_available() else 0
+        kind = "NVIDIA GPU"
+        found = torch.cuda.device_count() if torch.cuda.is_available() else 0
     else:
-        kind, found = "Apple GPU", int(torch.backends.mps.is_available())
+        kind = "Apple GPU"
+        found = int(torch.backends.mps.is_available())
     if not found:
         advice = f"use {setting}=cpu, or install the GPU's driver and a torch that supports it"
         raise SettingsError(f"{setting}={device}: torch {torch.__version__} finds no {kind}; {advice}")

@@ -148,11 +148,13 @@ def add_random_negatives(examples: Examples, settings: NegativesSettings, seed: 
 def draw_negatives(texts: TrainingTexts | Examples, count: int, seed: int, epoch: int = 0) -> Ints:
     """Return, for each pair, random texts of other clusters and the positive's kind: (pairs, count), −1 for none."""
     random = np.random.default_rng((seed, count, epoch))
-    kinds, pair_clusters = texts.kinds, get_pair_clusters(texts)
+    kinds = texts.kinds
+    pair_clusters = get_pair_clusters(texts)
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)
-        pool, clusters = np.flatnonzero(kinds == kind), pair_clusters[pairs]
+        pool = np.flatnonzero(kinds == kind)
+        clusters = pair_clusters[pairs]
         drawn = random.choice(pool, (len(pairs), count))
         for _ in range(MAX_REDRAWS):
             in_cluster = _is_own(texts.clusters[drawn], clusters)
@@ -221,7 +223,8 @@ def _apply_guards(
 ) -> list[int]:
     ids, column = run.columns(texts.texts[texts.query[pair]].id)
     own = texts.clusters[[texts.query[pair], texts.positive[pair]]]
-    scores, positive = column.tolist(), texts.texts[texts.positive[pair]].id
+    scores = column.tolist()
+    positive = texts.texts[texts.positive[pair]].id
     limit = settings.max_score * scores[ids.index(positive)] if positive in ids else math.inf
     negatives: list[int] = []
     for rank, (id, score) in enumerate(zip(ids, scores, strict=True)):

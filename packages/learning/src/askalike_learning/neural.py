@@ -12,7 +12,7 @@ from pydantic import Field
 
 from askalike import Answer, Encoder, NotFittedError, Settings, SettingsError, TrainingView, Vectors, validate_settings
 from askalike.plugin import load
-from askalike.plugin.features import Text, TextFeatures, WordFeatures
+from askalike.plugin.features import Text, TextFeatures
 from askalike.plugin.models import (
     MODEL_FILE,
     LearnedLabels,
@@ -22,6 +22,7 @@ from askalike.plugin.models import (
     read_model_file,
 )
 from askalike_learning.devices import require_device
+from askalike_learning.features.words import WordFeatures
 from askalike_learning.generate import Generator
 from askalike_learning.networks import WEIGHTS_FILE, Network, TokenTrace
 from askalike_learning.recipe_files import list_recipes

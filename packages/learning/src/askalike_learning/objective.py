@@ -42,7 +42,8 @@ def make_training_batch(examples: Examples, pairs: Ints, device: torch.device | 
     def to_device(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
-    batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
+    batch = {name: to_device(array) for name, array in arrays.items()}
+    n = len(pairs)
     columns = map(to_device, (rows[:n], rows[n : 2 * n], get_pair_clusters(examples, pairs), negative_rows, mask))
     relevant = None if examples.relevant is None else to_device(examples.relevant[pairs])
     return TrainingBatch._make((batch, *columns, relevant))
@@ -82,7 +83,9 @@ class Objective(nn.Module):
 
     def _compute_scores(self, batch: TrainingBatch, vectors: PartVectors) -> Scores:
         query, positive = _select_rows(vectors, batch.query), _select_rows(vectors, batch.positive)
-        forward, backward, masks = [], [], ([], [])  # type: ignore[var-annotated]
+        forward = []  # type: ignore[var-annotated]
+        backward = []
+        masks = ([], [])
         if self.negatives.in_batch:
             forward.append(self.network.score_matrix(query, positive))
             backward.append(forward[0].T)

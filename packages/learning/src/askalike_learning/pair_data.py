@@ -58,7 +58,8 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
     """Return query id → at most `limit` ids of questions judged irrelevant to it, without held-out splits."""
     if not limit:
         return {}
-    clusters, irrelevant = view.clusters(), defaultdict[str, list[str]](list)
+    clusters = view.clusters()
+    irrelevant = defaultdict[str, list[str]](list)
     for _, query, document in _visible_irrelevant_judgements(view, clusters):
         irrelevant[query].append(document)
     for query, documents in rejected_documents(view, view.before).items():
@@ -75,7 +76,8 @@ def _visible_irrelevant_judgements(view: View, clusters: Clusters) -> Iterator[t
 
 def _irrelevant_pairs(view: TrainingView) -> Pairs:
     """Return each query of an imported split with each question judged irrelevant to it, without held-out splits."""
-    clusters, judged = view.clusters(), defaultdict[str, list[tuple[str, str]]](list)
+    clusters = view.clusters()
+    judged = defaultdict[str, list[tuple[str, str]]](list)
     for split, query, document in _visible_irrelevant_judgements(view, clusters):
         judged[split].append((query, document))
     pairs: Pairs = []

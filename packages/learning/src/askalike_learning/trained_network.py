@@ -86,7 +86,8 @@ def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting:
     rows = {token: row for row, token in enumerate(saved.features.tokens)}
     places = [*range(RESERVED), *(rows.get(token, UNKNOWN) for token in tokens[RESERVED:])]
     table = f"{network.words_at}.weight"
-    source, target = saved.network.state_dict(), network.state_dict()
+    source = saved.network.state_dict()
+    target = network.state_dict()
     _check_shapes(source, target, table, setting, same_words=list(saved.features.tokens) == list(tokens))
     network.load_state_dict({name: source[name][places] if name == table else source[name] for name in target})
     known = sum(place != UNKNOWN for place in places[RESERVED:])

@@ -124,7 +124,8 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
 
 def describe_device(settings: TrainingSettings) -> str:
     """Return a sentence on the GPU that trains and in which number format, or on a format that the CPU lacks; or ""."""
-    accelerator, precision = choose_accelerator(settings), _choose_precision(settings)
+    accelerator = choose_accelerator(settings)
+    precision = _choose_precision(settings)
     if accelerator == "cpu":
         lacks = settings.precision not in ("auto", precision)
         return f"training in {precision}, as this processor lacks {settings.precision}" if lacks else ""
@@ -204,19 +205,24 @@ def _train_epoch(
     fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]
 ) -> Epoch:
     """Train on all pairs once. Random numbers depend on the seed and the epoch's number, so that it can be repeated."""
-    settings, number = job.settings, len(epochs) + 1
+    settings = job.settings
+    number = len(epochs) + 1
     job = replace(job, examples=add_random_negatives(job.examples, job.negatives, settings.seed, number))
     torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
     batches = _select_process_batches(fabric, job, number)
     objective.train()
-    started, total_loss, pair_count, reported = time.perf_counter(), 0.0, 0, 0.0
+    started = time.perf_counter()
+    total_loss = 0.0
+    pair_count = 0
+    reported = 0.0
     for n in range(0, len(batches), settings.accumulate):
         of_step = batches[n : n + settings.accumulate]
         _set_learning_rate(optimizer, settings, number - 1 + n / len(batches))
         total_loss += _train_step(fabric, job, objective, optimizer, of_step, number, n)
         pair_count += sum(map(len, of_step))
         if fabric.is_global_zero and (now := time.perf_counter()) - reported > 1:
-            reported, rate = now, pair_count / (now - started)
+            reported = now
+            rate = pair_count / (now - started)
             _report_progress(job, epochs, (n + len(of_step), len(batches)), total_loss / pair_count, rate)
     rate = pair_count * fabric.world_size / (time.perf_counter() - started)
     value = job.dev.evaluate(job.network, settings.measure) if fabric.is_global_zero else 0.0
@@ -297,7 +303,8 @@ def _report_progress(
 ) -> None:
     if job.on_progress is None:
         return
-    number, total = len(epochs) + (value is None), job.settings.epochs
+    number = len(epochs) + (value is None)
+    total = job.settings.epochs
     dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
     epochs_left = total - number + 1 - done[0] / max(done[1], 1)
     epoch_s = len(job.examples) / max(rate, 1e-9) + max(dev_s, 0)

@@ -165,7 +165,8 @@ class TrainingRun:
 
     def _train(self, on_progress: TrainingProgressCallback | None) -> Sequence[Epoch]:
         network = create_network(self.recipe, len(self.features.tokens))
-        examples, dev = self._build_examples(), self._build_dev_set()
+        examples = self._build_examples()
+        dev = self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
         with folder_errors(self.folder, IF_UNWRITABLE):
             coverage = self._initialise_network(network, examples) if finished is None else ""
@@ -203,7 +204,8 @@ class TrainingRun:
         others = self.view.get_questions({id for ids in self.judged_negatives.values() for id in ids})
         known_clusters = self.view.clusters().name_by_text
         texts = collect_texts(self.data.pairs, chain(others.values(), candidates), known_clusters)
-        rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
+        rows = self.features.encode(texts.texts)
+        negatives = self._collect_negatives(texts)
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
             rows, texts.kinds, texts.query, texts.positive, texts.clusters, negatives,
@@ -297,7 +299,9 @@ class TrainingRun:
         self, network: Network, tensors: Mapping[str, np.ndarray], epochs: Sequence[Epoch], coverage: str
     ) -> None:
         """Write the model's folder atomically, and remove the partial folder."""
-        best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
+        best = find_best_epoch(epochs)
+        recipe = self.recipe
+        data = self.data
         trained = {
             "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
             "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,

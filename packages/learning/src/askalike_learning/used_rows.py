@@ -26,7 +26,8 @@ class UsedRows:
     """The numbers of a table's rows used in training, `rows` (n,), ascending; in training they become 0 to n − 1."""
 
     def __init__(self, rows: NDArray[np.int64], folder: Path) -> None:
-        self.rows, self._path = rows, folder / INITIAL_FILE
+        self.rows = rows
+        self._path = folder / INITIAL_FILE
 
     @classmethod
     def find(cls, examples: Examples, dev: DevSet, folder: Path) -> Self:
@@ -43,7 +44,8 @@ class UsedRows:
         """Return a network with only these rows."""
         with torch.random.fork_rng():
             selected = type(network)(network.settings, len(self.rows))
-        whole, rows = network.state_dict(), torch.from_numpy(self.rows)
+        whole = network.state_dict()
+        rows = torch.from_numpy(self.rows)
         for name, tensor in selected.state_dict().items():
             torch.index_select(whole[name], 0, rows, out=tensor)
         return selected
@@ -90,7 +92,8 @@ class LazyAdam(Optimizer):
     def _update_parameter(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter] or self._start(parameter)
         state["step"] += 1
-        number, (first, second) = float(state["step"]), group["betas"]
+        number = float(state["step"])
+        (first, second) = group["betas"]
         rate = group["lr"] * (1 - second**number) ** 0.5 / (1 - first**number)
         for rows, part in _split_by_rows(gradient):
             mean = state["mean"][rows].mul_(first).add_(part, alpha=1 - first)

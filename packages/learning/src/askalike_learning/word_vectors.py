@@ -165,6 +165,7 @@ def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping
 
 
 def _add_coverage(vectors: Floats32, tokens: Sequence[str], source: str) -> InitialVectors:
-    covered, total = int(np.isfinite(vectors.sum(1)).sum()), len(tokens) - RESERVED
+    covered = int(np.isfinite(vectors.sum(1)).sum())
+    total = len(tokens) - RESERVED
     share = f"{covered} of {total} words ({covered / max(total, 1):.1%})"
     return InitialVectors(vectors, f"word vectors: {share} begin as {source}")

@@ -5,7 +5,7 @@ import torch
 from tests.papers.test_cnn import ids_of
 
 from askalike.core.records import Question
-from askalike.text.features.sentences import SentenceFeatures, SentenceSettings
+from askalike_learning.features.sentences import SentenceFeatures, SentenceSettings
 from askalike_learning.papers.lstm import (
     POOLINGS,
     HierarchicalLstmNetwork,

@@ -7,7 +7,7 @@ import torch
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.records import Question
-from askalike.text.features.trigrams import TrigramFeatures, TrigramSettings
+from askalike_learning.features.trigrams import TrigramFeatures, TrigramSettings
 from askalike_learning.papers.scqa import ScqaNetwork, ScqaNetworkSettings
 
 

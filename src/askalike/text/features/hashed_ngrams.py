@@ -274,7 +274,8 @@ class _NgramCache:
         forms = [token.casefold() if token.isalnum() else find_form(token).folded for token in tokens]
         self.forms.extend([*map(self._number_form, forms)])
         self.function_languages.extend(list(map(_find_function_languages, forms)))
-        counts, tokens = self._counts, list(map(str.lower, tokens)) if self._lower_case else tokens
+        counts = self._counts
+        tokens = list(map(str.lower, tokens)) if self._lower_case else tokens
         parts = words = [list[int]()] * len(tokens)
         if self._bpe:
             parts = self._bpe.encode(tokens)

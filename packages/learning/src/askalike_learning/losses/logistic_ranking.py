@@ -23,6 +23,7 @@ class LogisticRankingLoss(Loss):
     def _side_loss(self, positive: Tensor, negative: Tensor, mask: Tensor) -> Tensor:
         if not mask.shape[1]:
             return torch.zeros_like(positive)
-        hardest, has_negative = negative.masked_fill(~mask, -torch.inf).amax(1), mask.any(1)
+        hardest = negative.masked_fill(~mask, -torch.inf).amax(1)
+        has_negative = mask.any(1)
         difference = positive - hardest.where(has_negative, positive)
         return functional.softplus(-self.gamma * difference).where(has_negative, 0)

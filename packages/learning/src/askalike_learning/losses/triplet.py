@@ -37,7 +37,9 @@ class TripletLoss(Loss):
     @torch.no_grad()
     def _select_negatives(self, scores: Scores) -> Tensor:
         """Return which negatives count, (n, m)."""
-        positive, negative, mask = scores.positive[:, None], scores.negative, scores.mask
+        positive = scores.positive[:, None]
+        negative = scores.negative
+        mask = scores.mask
         if self.over == "all" or not mask.shape[1]:
             return mask
         if self.over == "violated":

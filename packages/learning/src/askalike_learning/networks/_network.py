@@ -203,7 +203,8 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
     if vectors is None:
         return
     if vectors.shape[1] != table.embedding_dim:
-        dim, expected = vectors.shape[1], table.embedding_dim
+        dim = vectors.shape[1]
+        expected = table.embedding_dim
         raise SettingsError(
             f"pre-trained vectors have the size {dim}, network.dim is {expected}; set network.dim={dim}"
         )

@@ -71,8 +71,10 @@ class StaticNetwork(Network):
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, dim)."""
         ids, mask = batch["ids"], batch["mask"]
-        flat, ends = ids[mask], mask.sum(1).cumsum(0)
+        flat = ids[mask]
+        ends = mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
         ngrams, places = torch.unique(flat, return_inverse=True)  # one gradient per n-gram, not per occurrence
-        starts, bag = functional.pad(ends[:-1], (1, 0)), functional.embedding_bag
+        starts = functional.pad(ends[:-1], (1, 0))
+        bag = functional.embedding_bag
         return (bag(places, self.rows(ngrams), starts, mode="sum", per_sample_weights=weights),)

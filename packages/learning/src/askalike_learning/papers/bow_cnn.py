@@ -56,7 +56,8 @@ class WindowMax(nn.Module):
 
         Sums are computed in place, since memory access dominates the time.
         """
-        tokens, side = ids.shape[1], self.window // 2
+        tokens = ids.shape[1]
+        side = self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
         products = (self.words(words) @ self.weight).view(len(words), self.window, self.units)
         windows = functional.embedding(places[:, :tokens], products[:, 0])
@@ -80,7 +81,8 @@ class WeightedBag(nn.Module):
         """Encode the same as a sparse tensor with a column per word of the vocabulary: (batch, size)."""
         words, bags = self._bags(ids, mask)
         row, column = bags.nonzero(as_tuple=True)
-        places, values = torch.stack((row, words[column])), bags[row, column]
+        places = torch.stack((row, words[column]))
+        values = bags[row, column]
         shape = (len(ids), len(self.t))
         return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
 

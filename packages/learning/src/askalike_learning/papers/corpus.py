@@ -23,8 +23,9 @@ from askalike import (
     View,
     validate_settings,
 )
-from askalike.plugin.features import RESERVED, Array, Text, WordFeatures, WordSettings
+from askalike.plugin.features import RESERVED, Array, Text
 from askalike.plugin.models import MODEL_FILE, read_model_file, write_text_model
+from askalike_learning.features.words import WordFeatures, WordSettings
 
 Arrays = Mapping[str, Array]
 TokenisedTexts = Callable[[], Iterator[list[str]]]
@@ -75,7 +76,8 @@ class CorpusEncoder(Encoder):
         """Open the trained encoder in a folder. Its settings are fixed: `values` must be empty. Raises InputError."""
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
-        model, name = read_model_file(folder), cls.registered_name()
+        model = read_model_file(folder)
+        name = cls.registered_name()
         settings = validate_settings(cls.Settings, model.get(name, {}), f"{folder / MODEL_FILE}: {name}")
         words = WordFeatures.load(settings, folder)
         arrays = {name: _read_array(folder / f"{name}.npy") for name in cls.array_names}

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.plugin.features import Array, WordFeatures
+from askalike.plugin.features import Array
 from askalike.plugin.models import Matrix, compiled, inlined
+from askalike_learning.features.words import WordFeatures
 from askalike_learning.papers.corpus import Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 
 LEARNING_RATES = (0.025, 0.0001)
@@ -64,11 +65,13 @@ class Doc2vecEncoder(CorpusEncoder):
 
     def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
         """See CorpusEncoder.infer_vectors. Vectors start at zero; random numbers depend only on the text's words."""
-        settings, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
+        settings = self.settings
+        counts = self.trained_arrays["counts"].astype(np.float64)
         cumulative = np.cumsum(counts**NOISE_POWER)
         outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
         keep = _compute_keep_probabilities(counts, settings.sample)
-        vectors, move = np.zeros((len(starts) - 1, settings.dim), np.float32), np.empty(settings.dim, np.float32)
+        vectors = np.zeros((len(starts) - 1, settings.dim), np.float32)
+        move = np.empty(settings.dim, np.float32)
         cdf = cumulative / cumulative[-1]
         _infer(values, starts, outputs, cdf, keep, settings.negative_samples, settings.epochs, vectors, move)
         return vectors

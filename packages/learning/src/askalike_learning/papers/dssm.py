@@ -111,7 +111,8 @@ class TwoTowerNetwork(WordVectorNetwork):
 
 def flatten_sentences(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Concatenate the sentences of texts: (batch, …, tokens) to (batch, tokens), real tokens first."""
-    ids, mask = ids.flatten(1), mask.flatten(1)
+    ids = ids.flatten(1)
+    mask = mask.flatten(1)
     order = (~mask).byte().argsort(dim=1, stable=True)
     return _trim_padding(ids.gather(1, order), mask.gather(1, order))
 

@@ -90,7 +90,9 @@ class HuffmanSoftmax(nn.Module):
 
 def _find_paths(softmax: HuffmanSoftmax, *_: object) -> None:
     """Set the paths of all labels by the tree: once, as each step up would make a GPU wait."""
-    nodes, signs, root = [], [], len(softmax.parent) - 1
+    nodes = []
+    signs = []
+    root = len(softmax.parent) - 1
     at = torch.arange(softmax.shortlist_size, device=softmax.parent.device)
     while (inside := at < root).any():
         above = softmax.parent[at].where(inside, root)

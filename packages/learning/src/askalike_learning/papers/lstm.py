@@ -43,7 +43,8 @@ class LstmLayer(nn.Module):
         if not packing.sizes:
             return vectors.new_zeros(len(mask), pooled_size(pooling, self.lstm.hidden_size))
         if rows is None:
-            vectors, places = vectors.flatten(0, 1)[packing.places], torch.arange(len(packing.places))
+            vectors = vectors.flatten(0, 1)[packing.places]
+            places = torch.arange(len(packing.places))
         else:
             places = rows.flatten()[packing.places]
         inputs = functional.linear(vectors, weight, biases[0] + biases[1]).to(weight.dtype)
@@ -228,7 +229,8 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
-        words, topics = self.words(batch["ids"]), self.topics(batch)[0]
+        words = self.words(batch["ids"])
+        topics = self.topics(batch)[0]
         steps = torch.cat((words, topics[:, None].expand(-1, words.shape[1], -1)), -1)
         return (self.recurrent.read(self.settings.pooling, steps, batch["mask"]),)
 

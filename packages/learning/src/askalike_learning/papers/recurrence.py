@@ -77,7 +77,8 @@ class _PackedLstm(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         gates, states, cells, squashed, weight, rows = ctx.saved_tensors
-        hidden, by_gates = weight.shape[1], torch.empty_like(gates)
+        hidden = weight.shape[1]
+        by_gates = torch.empty_like(gates)
         errors, cell_errors = (states.new_zeros(ctx.sizes[0], hidden) for _ in range(2))
         views = (tensor.view(-1, hidden) for tensor in (gates, cells, squashed, by_gates, errors, cell_errors))
         pass_back = _bind(_pass_back, (gradients[0], *views))
@@ -116,7 +117,8 @@ def _advance(
 
     Short loops become vector instructions. inputs, gates: four rows for each, (4 n, hidden).
     """
-    hidden, shift = cells.shape[1], len(cells) - len(gates) // 4
+    hidden = cells.shape[1]
+    shift = len(cells) - len(gates) // 4
     for token in range(begin, end):
         for gate in range(4):
             values, added = gates[4 * token + gate], inputs[4 * rows[token] + gate]
@@ -148,7 +150,8 @@ def _pass_back(
 
     errors, cell_errors: those passed back by the step after, (texts, hidden); zeros for texts that it does not have.
     """
-    hidden, shift = cells.shape[1], len(cells) - len(gradients)
+    hidden = cells.shape[1]
+    shift = len(cells) - len(gradients)
     for token in range(begin, end):
         into, keep, new, out = gates[4 * token], gates[4 * token + 1], gates[4 * token + 2], gates[4 * token + 3]
         by_into, by_keep, by_new = by_gates[4 * token], by_gates[4 * token + 1], by_gates[4 * token + 2]

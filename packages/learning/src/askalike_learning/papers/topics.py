@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import digamma
 
-from askalike.plugin.features import Array, WordFeatures
+from askalike.plugin.features import Array
+from askalike_learning.features.words import WordFeatures
 from askalike_learning.papers.corpus import Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 
 CHUNK_SIZE = 1_024
@@ -55,7 +56,8 @@ class TopicsEncoder(CorpusEncoder):
     def _infer_chunk(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
         settings = self.settings
         rows = starts - starts[0]
-        text, words = np.repeat(np.arange(len(rows) - 1), np.diff(rows)), np.arange(rows[-1])
+        text = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
+        words = np.arange(rows[-1])
         words_of_text = scipy.sparse.csr_array((np.ones(len(words)), words, rows), (len(rows) - 1, len(words)))
         topics = self.trained_arrays["topics"].T[values[starts[0] : starts[-1]]]
         gamma = np.full((len(starts) - 1, settings.topics), settings.prior + 1.0)

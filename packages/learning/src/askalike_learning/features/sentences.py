@@ -8,10 +8,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from askalike.core.arrays import Ints
-from askalike.text.features import FeatureArrays, RaggedArray, Text
-from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.text.passages import split_sentences
+from askalike.plugin.features import FeatureArrays, Ints, RaggedArray, Text, split_sentences
+from askalike_learning.features.words import WordFeatures, WordSettings
 
 
 class SentenceSettings(WordSettings):

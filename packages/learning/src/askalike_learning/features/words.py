@@ -6,9 +6,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from askalike.core.arrays import Floats32
-from askalike.text.clean import plain_fields
-from askalike.text.features import RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
+from askalike.plugin.features import Floats32, RaggedArray, Text, TextSettings, Vocabulary, make_analyzer, plain_fields
 
 VOCABULARY_FILE = "vocabulary.txt"
 

@@ -7,10 +7,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from askalike.core.arrays import Ints
-from askalike.text.analyzer import Analyzer
-from askalike.text.features import FeatureArrays, RaggedArray, Text, Vocabulary, make_analyzer
-from askalike.text.features.words import VOCABULARY_FILE, WordFeatures, WordSettings
+from askalike.plugin.features import Analyzer, FeatureArrays, Ints, RaggedArray, Text, Vocabulary, make_analyzer
+from askalike_learning.features.words import VOCABULARY_FILE, WordFeatures, WordSettings
 
 STEMS_FILE = "words_and_stems.txt"
 
@@ -68,7 +66,8 @@ class StemmedWordFeatures(WordFeatures):
 
     def split_stems(self, text: Text) -> list[str]:
         """Return the stems of one text, one per word."""
-        plain, language = self.extract_text(text), getattr(text, "language", None)
+        plain = self.extract_text(text)
+        language = getattr(text, "language", None)
         return self._stemmer.analyze(plain, language)[: self.settings.longest]
 
     def encode(self, texts: Iterable[Text]) -> StemmedRows:  # type: ignore[override] # rows with more in them

@@ -7,13 +7,17 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from askalike.core.arrays import Floats32
-from askalike.core.config import Settings
-from askalike.core.iteration import chunks
-from askalike.core.model_folders import find_model
-from askalike.text.clean import plain_fields, plain_text
-from askalike.text.features import RaggedArray, Text
-from askalike.text.subwords import open_tokenizer
+from askalike import Settings
+from askalike.plugin.features import (
+    Floats32,
+    RaggedArray,
+    Text,
+    chunks,
+    find_model,
+    open_tokenizer,
+    plain_fields,
+    plain_text,
+)
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000

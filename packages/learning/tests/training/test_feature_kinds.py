@@ -1,4 +1,4 @@
-"""What every registered kind of features keeps to; a new file in `text/features` needs no line here."""
+"""What every registered kind of features keeps to; also of other packages."""
 
 import numpy as np
 import pytest

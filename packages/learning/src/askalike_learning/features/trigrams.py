@@ -8,10 +8,18 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from askalike.core.arrays import Floats32
-from askalike.text.clean import plain_fields
-from askalike.text.features import RESERVED, RaggedArray, Text, TextSettings, Vocabulary, make_analyzer
-from askalike.text.words import Tokenizer, hash_word
+from askalike.plugin.features import (
+    RESERVED,
+    Floats32,
+    RaggedArray,
+    Text,
+    TextSettings,
+    Tokenizer,
+    Vocabulary,
+    hash_word,
+    make_analyzer,
+    plain_fields,
+)
 
 VOCABULARY_FILE = "vocabulary.txt"
 MAX_TRIGRAMS = 200_000

@@ -3,8 +3,8 @@
 import numpy as np
 
 from askalike.core.records import Question
-from askalike.text.features.stemmed_words import StemmedWordFeatures, StemmedWordSettings
-from askalike.text.features.words import WordFeatures, WordSettings
+from askalike_learning.features.stemmed_words import StemmedWordFeatures, StemmedWordSettings
+from askalike_learning.features.words import WordFeatures, WordSettings
 
 TEXTS = [Question("1", "boiling eggs"), Question("2", "boiled egg"), Question("3", "plant a tree")]
 

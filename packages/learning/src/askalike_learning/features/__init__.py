@@ -1,0 +1,1 @@
+"""Features of texts that networks read: words, stems, letter trigrams, sentences, word pieces; one file each."""
