@@ -135,7 +135,8 @@ class ArchiveTools:
         """Fetch one question of the archive with all its answers, by its id."""
         with self._lock:
             view = self._retriever.archive.view()
-            question, answers = view.get_questions([id]).get(id), view.get_answers_to([id])
+            question = view.get_questions([id]).get(id)
+            answers = view.get_answers_to([id])
         if question is None:
             raise InputError(f"no question {id!r}; expected an id that search returned")
         return _to_document(question, answers[id])

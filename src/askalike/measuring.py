@@ -73,7 +73,8 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
     active = rankers.create(served.ranker, served.settings, archive.path)
     chosen_by = LearnedLabels(duplicates=served.selection_query_ids)
     labels = load_split(archive, split_name)
-    n, total = count_learned(chosen_by, archive, labels), len(labels.queries)
+    n = count_learned(chosen_by, archive, labels)
+    total = len(labels.queries)
     if not n or (active.name, active.values) != (ranker.name, ranker.values):
         return ""
     others = ", ".join(unlearned_splits(chosen_by, archive)) or "none"
@@ -254,7 +255,8 @@ class RankingTask:
             fitted = ranker.fit(view)
             self.require_unlearned(fitted, part)
             work = partial(self._rank_batches, fitted, part, view, k, progress)
-            inputs, total = [k, part.queries, part.candidates], math.ceil(len(part.queries) / BATCH_SIZE)
+            inputs = [k, part.queries, part.candidates]
+            total = math.ceil(len(part.queries) / BATCH_SIZE)
             runs += resume_runs("evaluate", fitted, view, inputs, total, work) if resume else work(0)
         return merge_runs(runs)
 

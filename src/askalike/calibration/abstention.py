@@ -82,7 +82,8 @@ class AbstentionThreshold:
     """The rule of a ranker on an archive, found at indexing and saved with the calibrations."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
-        self._view, self._ranker = archive.view(), ranker
+        self._view = archive.view()
+        self._ranker = ranker
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
         self._path = archive.path / FOLDER / f"{ranker.name}-{digest}{ABSTENTION_SUFFIX}"
         self._rule: AbstentionRule | None = None  # valid at the archive's change that was last checked
@@ -150,14 +151,16 @@ def abstention_rule(archive: Archive, ranker: Ranker) -> AbstentionRule | None:
 
 def fit_abstention(archive: Archive, ranker: Ranker) -> None:
     """Find and save the rule of a ranker whose index was just built, unless a calibration has a threshold."""
-    view, calibration = archive.view(), load_calibration(archive, ranker)
+    view = archive.view()
+    calibration = load_calibration(archive, ranker)
     if any(view.titles()) and ranker.indexes(view) and not (calibration and calibration.threshold):
         AbstentionThreshold(archive, ranker).prepare(view)
 
 
 def find_rule(searcher: Searcher) -> AbstentionRule:
     """Return the rule by the first hits of everyday questions, in the archive's languages as far as there are any."""
-    view, rows = searcher.view, everyday_questions()
+    view = searcher.view
+    rows = everyday_questions()
     packaged = {row.language for row in rows}
     spoken = packaged & {view.language, *view.languages}
     own = _first_scores(_search_first(searcher, _sample_questions(view)))

@@ -147,7 +147,8 @@ def calibrate_sample(
     predictions = predict_out_of_fold(sample, seed)
     fitted, tested = split_clusters(sample, seed)
     curves = select_curves(sample, seed, fitted if guarantee else None)
-    relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
+    relevant = sample.first_hits.relevant
+    probabilities = predictions.adjust_to_prevalence(prevalence)
     folds = predictions.fold_of_query[sample.first_hits.query_index]
     choice = choose_threshold(probabilities, relevant, folds, len(sample.queries), precision) if precision else None
     first_hits = _measure_hits(sample, sample.first_hits, predictions.first_probabilities, seed)
@@ -236,7 +237,8 @@ def measure_abstention(
 
 def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> CalibrationQuality:
     bins = tuple((b.probability, b.right, b.n) for b in first_hits.bins)
-    n, found = len(sample.queries), count_found_by_rank(sample)
+    n = len(sample.queries)
+    found = count_found_by_rank(sample)
     error, chance = first_hits.error, first_hits.chance
     return CalibrationQuality(queries=n, found_by_rank=found, bins=bins, error=error, chance=chance)
 

@@ -103,7 +103,8 @@ def predict_out_of_fold(sample: CalibrationSample, seed: int = 0) -> OutOfFoldPr
 def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int, seed: int) -> FittedCurves:
     """Choose a method by folds of the queries in a mask, (queries,), and fit its curves on these queries."""
     masks = list(_split_into_fold_masks(sample, query_mask, fold_count, seed))
-    first, later = sample.first_hits.select(query_mask), sample.later_hits.select(query_mask)
+    first = sample.first_hits.select(query_mask)
+    later = sample.later_hits.select(query_mask)
     losses = {name: _held_out_loss(sample.first_hits, fit, query_mask, masks) for name, fit in CURVE_METHODS.items()}
     method = min(losses, key=lambda name: losses[name])
     fit = CURVE_METHODS[method]

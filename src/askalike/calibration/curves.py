@@ -96,7 +96,8 @@ def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> 
     selected = features[:, list(columns)]
     low, high = np.percentile(selected, CLIP_PERCENTILES, axis=0)
     clipped = np.clip(selected, low, high)
-    centre, spread = clipped.mean(axis=0), clipped.std(axis=0)
+    centre = clipped.mean(axis=0)
+    spread = clipped.std(axis=0)
     spread[spread < 1e-12] = 1.0
     solution = _minimise_log_loss((clipped - centre) / spread, _platt_targets(labels))
     weights = solution[1:] / spread
@@ -170,7 +171,8 @@ def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
     share = base_rate
     for _ in range(MAX_ITERATIONS if len(probabilities) else 0):
         mean = shift_prior(probabilities, base_rate, share).mean()
-        last, share = share, float(np.clip(mean, MIN_PREVALENCE, base_rate))
+        last = share
+        share = float(np.clip(mean, MIN_PREVALENCE, base_rate))
         if abs(share - last) < 1e-9:
             break
     return share

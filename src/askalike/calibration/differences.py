@@ -159,7 +159,8 @@ def measure_differences(own: Sequence[str], other: Sequence[str]) -> Sequence[fl
     Their share of the longer title's terms; whether they are all but one of these, and all but two.
     """
     own, other = own[:MAX_WORDS], other[:MAX_WORDS]
-    longest, common = max(len(own), len(other), 1), _count_common(own, other)
+    longest = max(len(own), len(other), 1)
+    common = _count_common(own, other)
     return common / longest, float(longest - common == 1), float(longest - common == 2)
 
 
@@ -175,7 +176,8 @@ def _count_common(own: Sequence[str], other: Sequence[str]) -> int:
         diagonal = 0
         for place, other_term in enumerate(other, 1):
             longest = diagonal + 1 if term == other_term else max(lengths[place], lengths[place - 1])
-            diagonal, lengths[place] = lengths[place], longest
+            diagonal = lengths[place]
+            lengths[place] = longest
     return lengths[-1]
 
 

@@ -223,7 +223,8 @@ def rank_labelled(
     nothing, as for a ranker not made by `rankers.create`.
     """
     work = partial(_rank_batches, ranker, view, labels, progress)
-    inputs, total = [labels.queries, labels.qrels, COLUMN_COUNT], math.ceil(len(labels.queries) / BATCH_SIZE)
+    inputs = [labels.queries, labels.qrels, COLUMN_COUNT]
+    total = math.ceil(len(labels.queries) / BATCH_SIZE)
     for batch in resume_work(use, ranker, view, inputs, total, work) if use else work(0):
         yield from batch
 
@@ -232,7 +233,8 @@ def _rank_batches(
     ranker: Ranker, view: View, labels: Split, progress: Progress | None, done: int
 ) -> Iterator[list[QueryRows]]:
     """Yield the rows of each batch of queries, skipping the first `done` queries."""
-    searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language, view)
+    searcher = open_current(ranker, view, progress)
+    extractor = HitFeatureExtractor(view.language, view)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
         hits = load_hits(view, retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
         yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
@@ -297,7 +299,8 @@ def _draw_queries(
 
 
 def _require_right_and_wrong_hits(archive: Archive, name: str, first_hits: LabelledHits) -> None:
-    n_right, n_needed = int(first_hits.relevant.sum()), MIN_QUERIES // 10
+    n_right = int(first_hits.relevant.sum())
+    n_needed = MIN_QUERIES // 10
     n_wrong = len(first_hits.relevant) - n_right
     if min(n_right, n_wrong) < n_needed:
         available = f"{n_right} right and {n_wrong} wrong first hits (split {name})"

@@ -145,7 +145,8 @@ def format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, thr
     """Return sentences on how useful the probabilities are for search."""
     row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
     if row is None:
-        queries, found = len(report.sample.queries), report.thresholds[0].recall
+        queries = len(report.sample.queries)
+        found = report.thresholds[0].recall
         best = f"of {queries:,} questions with a known duplicate {found.value:.0%} find it first"
         sentences = [f"no probability is reliable: {best}, and none from which on most hits are right"]
     else:

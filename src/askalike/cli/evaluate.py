@@ -108,7 +108,8 @@ def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> 
 def _measure_run_on(archive: Path, run: Path, split: str | None, measures: Sequence[str], rule: str) -> _Measured:
     with Archive.open(archive) as opened:
         name = split or evaluation_split(opened)
-        result, labels = evaluate_run(opened, run, name, measures, rule), f"{archive}, split {name}"
+        result = evaluate_run(opened, run, name, measures, rule)
+        labels = f"{archive}, split {name}"
     return _describe_run(f"{run} on {labels}", run, labels, result)
 
 

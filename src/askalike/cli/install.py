@@ -56,7 +56,9 @@ def demo_command(
     askalike demo /tmp/demo
     ```
     """
-    console, table, archive = open_console(highlight=False), folder / EXAMPLE_FILE, folder / "archive"
+    console = open_console(highlight=False)
+    table = folder / EXAMPLE_FILE
+    archive = folder / "archive"
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the example: askalike demo DIR")
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +89,8 @@ def compile_command(
     askalike compile --jobs 1
     ```
     """
-    modules, started = list(find_modules()), time.perf_counter()
+    modules = list(find_modules())
+    started = time.perf_counter()
     stored = refused = 0
     with use_workers(jobs or os.cpu_count() or 1), progress_bar("compiling") as report:
         for done, code in enumerate(map_pieces(store_code, modules), 1):

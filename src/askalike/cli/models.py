@@ -179,7 +179,8 @@ def models_command(
             remove_model(archive, remove)
             print(f"removed {remove}")
             return
-        trained, active = list_models(archive), format_ranker(*rankers.active_ranker(archive))
+        trained = list_models(archive)
+        active = format_ranker(*rankers.active_ranker(archive))
     if json:
         print(to_json([asdict(model) for model in trained]))
         return

@@ -222,7 +222,8 @@ def drafts_command(
             reject_draft(archive, reject)
             print(f"draft {reject} is rejected")
             return
-        n_new, drafts = find_drafts(archive, min_questions), list_drafts(archive)
+        n_new = find_drafts(archive, min_questions)
+        drafts = list_drafts(archive)
         sources = {draft.number: find_source_answer(archive, draft) for draft in drafts}
     if json:
         print(to_json([asdict(draft) for draft in drafts]))

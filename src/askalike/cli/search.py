@@ -66,7 +66,8 @@ def index_command(
             rankers.limit_memory(chosen_ranker, archive.view(), int(memory))
         rankers.open_current(chosen_ranker, archive.view(), report)
         fit_abstention(archive, chosen_ranker)
-        took_s, n = time.perf_counter() - started, len(archive.view())
+        took_s = time.perf_counter() - started
+        n = len(archive.view())
     print(f"{format_count(n, 'question')} indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
@@ -383,7 +384,8 @@ def reply_lines(reply: Reply) -> Iterator[Text]:
 
 def describe_removed(reply: Reply) -> str:
     """Return how many sentences of a model were left out."""
-    sentences, verb = format_count(reply.removed, "sentence"), "was" if reply.removed == 1 else "were"
+    sentences = format_count(reply.removed, "sentence")
+    verb = "was" if reply.removed == 1 else "were"
     return f"{sentences} of {reply.model} {verb} left out: no stored answer that it cites says so"
 
 

@@ -65,7 +65,8 @@ def tune_command(
     ```
     """
     fixed = options.parse_settings(settings, fields)
-    limit, measure = parse_duration(budget), measure or TUNING_MEASURE
+    limit = parse_duration(budget)
+    measure = measure or TUNING_MEASURE
     with use_workers(jobs, ray), Archive.open(directory) as archive:
         options.announce_compilation()
         report = (lambda event: None) if json else partial(print_event, directory, measure)

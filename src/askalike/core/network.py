@@ -31,7 +31,8 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
     ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException. An
     HTTPError has the beginning of its body with it, as far as that came in time.
     """
-    content, deadline = bytearray(), time.monotonic() + timeout_s
+    content = bytearray()
+    deadline = time.monotonic() + timeout_s
     opener = urllib.request.OpenerDirector()
     with _Connections(timeout_s) as connections:
         for handler in (
@@ -57,7 +58,8 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
 
 def _read_beginning(error: HTTPError) -> bytes:
     """Return up to MAX_ERROR_BYTES of an error's body: what has come until its connection is closed."""
-    content, response = bytearray(), cast(Any, error.fp)
+    content = bytearray()
+    response = cast(Any, error.fp)
     with error, suppress(OSError, HTTPException, ValueError):
         while len(content) < MAX_ERROR_BYTES and (chunk := response.read1(CHUNK_BYTES)):
             content += chunk

@@ -157,7 +157,8 @@ def _connect(address: str) -> Iterator[StartWorkers]:
 
 @contextmanager
 def _start_on_ray(ray: Any, function: Callable[[Any], Any], long: bool) -> Iterator[tuple[int, Submit]]:
-    work, shared = ray.remote(max_retries=MAX_RETRIES)(_call), ray.put(function)
+    work = ray.remote(max_retries=MAX_RETRIES)(_call)
+    shared = ray.put(function)
     try:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         yield workers, lambda piece: partial(ray.get, work.remote(shared, piece))

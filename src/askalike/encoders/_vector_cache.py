@@ -98,7 +98,8 @@ class VectorCache:
                 with open(path, "ab") as file:
                     old = self._map_rows(path, dim)
                     rows = np.zeros(len(keys), old.dtype)
-                    rows["key"], rows["vector"] = np.array(keys, f"V{KEY_BYTES}"), vectors
+                    rows["key"] = np.array(keys, f"V{KEY_BYTES}")
+                    rows["vector"] = vectors
                     file.truncate(old.nbytes)  # an incomplete row of a killed process
                     file.write(rows.tobytes())
                     file.flush()
@@ -116,10 +117,12 @@ class VectorCache:
 
     def _map_rows(self, path: Path, dim: int) -> NDArray[np.void]:
         """Map all complete rows of the file, and read the keys of rows appended since the last call."""
-        stat, dtype = os.stat(path), np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.float32, (dim,))])
+        stat = os.stat(path)
+        dtype = np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.float32, (dim,))])
         if stat.st_ino != self._inode:  # the first time, or another process has emptied the cache
             self._rows, self._row_by_key, self._inode = None, {}, stat.st_ino
-        known, count = 0 if self._rows is None else len(self._rows), stat.st_size // dtype.itemsize
+        known = 0 if self._rows is None else len(self._rows)
+        count = stat.st_size // dtype.itemsize
         rows = np.memmap(path, dtype, "r", shape=count) if count else np.zeros(0, dtype)
         keys = rows["key"][known:].tobytes()
         starts = range(0, len(keys), KEY_BYTES)

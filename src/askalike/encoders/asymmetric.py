@@ -179,7 +179,8 @@ class AsymmetricEncoder(Encoder):
         found = self.queries.words(texts)
         if not self._unknown_words:
             return found
-        split, vectors = [text.split() for text in texts], found.vectors
+        split = [text.split() for text in texts]
+        vectors = found.vectors
         words = [word for own in split for word in (*(f"{word} " for word in own[:-1]), *own[-1:])]
         self._unknown_words.add_to(vectors, words)
         return TextWords.in_context(split, vectors)

@@ -67,7 +67,8 @@ class E5SmallEncoder(PackagedEncoder):
         from askalike.encoders.transformer.modules import POOLINGS, normalise
 
         file = read_e5_file(*self.package.require_files())
-        layers, steps = BuiltLayers(file.transformer, self._bits), (POOLINGS["mean"], normalise)
+        layers = BuiltLayers(file.transformer, self._bits)
+        steps = (POOLINGS["mean"], normalise)
         limits = TextLimits(file.transformer.max_tokens, lowercase=False)
         return OnnxModel.of_parts(layers, steps, file.make_tokenizer(), limits, self.settings.threads)
 
@@ -148,7 +149,8 @@ def _read(content: Bytes, path: Path) -> E5File:
     epsilon, _ = cursor.number("<f4"), cursor.number()
     count, first, last, padding, unknown = (cursor.number() for _ in range(5))
     size = cursor.number("<u8")
-    ends, scores = cursor.array("<u4", count + 1).tolist(), cursor.array("<f4", count).tolist()
+    ends = cursor.array("<u4", count + 1).tolist()
+    scores = cursor.array("<f4", count).tolist()
     text = cursor.take(size).tobytes()
     pieces = [(text[a:b].decode("utf-8"), score) for a, b, score in zip(ends, ends[1:], scores, strict=False)]
     cursor.number()

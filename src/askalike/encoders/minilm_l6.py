@@ -65,7 +65,8 @@ class MinilmL6Encoder(PackagedEncoder):
 
         weights, tokenizer = self.package.require_files()
         layers = BuiltLayers(Transformer(CONFIG, read_int8_bert(weights), weights), self._bits)
-        limits, steps = TextLimits(MAX_TOKENS, lowercase=False), (POOLINGS["mean"], normalise)
+        limits = TextLimits(MAX_TOKENS, lowercase=False)
+        steps = (POOLINGS["mean"], normalise)
         words = open_tokenizer(tokenizer, extra=self.package.extra)
         return OnnxModel.of_parts(layers, steps, words, limits, self.settings.threads)
 
@@ -107,7 +108,8 @@ def _read_tensors(file: memoryview) -> Iterator[tuple[str, Array]]:
     tensors = (content for graph in graphs for field, content in _read_fields(graph) if field == INITIALIZER)
     for tensor in tensors:
         fields = list(_read_fields(tensor))
-        shape, described = [size for field, size in fields if field == DIMENSIONS], dict(fields)
+        shape = [size for field, size in fields if field == DIMENSIONS]
+        described = dict(fields)
         if CONTENT in described and described[TYPE] in TYPES:
             numbers = np.frombuffer(described[CONTENT], TYPES[described[TYPE]])
             yield bytes(described[NAME]).decode(), numbers.reshape(shape)

@@ -195,7 +195,8 @@ class PretrainedEncoder(Encoder):
 
     def _encode_texts(self, role: Role, texts: Sequence[str]) -> Any:
         """Return vectors (texts, dim), a CSR array if they are sparse."""
-        model, batch = self._open_model(role), self.settings.batch
+        model = self._open_model(role)
+        batch = self.settings.batch
         return model.encode(texts) if batch is None else model.encode(texts, batch)
 
     def text(self, text: Question | Answer) -> str:

@@ -162,7 +162,8 @@ class StaticEncoder(Encoder):
         pairs = [f"{before} {word}".strip() for before, word in keys]
         rows, offsets = self.ngrams.lookup([*pairs, *(before for before, _ in keys if before)])
         sums = self._matrix.sum(rows, offsets[:-1], offsets[1:])
-        vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
+        vectors = sums[: len(keys)]
+        followers = [n for n, (before, _) in enumerate(keys) if before]
         vectors[followers] -= sums[len(keys) :]
         return vectors
 

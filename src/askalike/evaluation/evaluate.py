@@ -161,7 +161,8 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
     columns = {name: tally.get_values(canonical).tolist() for name, canonical in canonical_names.items()}
     values = {name: dict(zip(queries, column, strict=True)) for name, column in columns.items()}
     means, intervals = means_and_intervals(values)
-    tied_share, means_of_random_ties = tally.tied / max(tally.hits, 1), {}
+    tied_share = tally.tied / max(tally.hits, 1)
+    means_of_random_ties = {}
     if tied_share > TIES_MATTER:
         columns_of = [(query, _validate_columns(query, run)) for query in queries if query in run]
         means_of_random_ties = dict(evaluate(dict(shuffle_ties(columns_of, TIES_SEED)), qrels, measures, rule).means)
@@ -223,7 +224,8 @@ def _validate_columns(query: str, run: AnyRun) -> Columns:
     else:
         hits = run[query]
         pairs = list(hits.items() if isinstance(hits, Mapping) else ((hit.id, hit.score) for hit in hits))
-        ids, scores = [i for i, _ in pairs], np.array([score for _, score in pairs], np.float64)
+        ids = [i for i, _ in pairs]
+        scores = np.array([score for _, score in pairs], np.float64)
     if not np.all(np.isfinite(scores)):
         raise InputError(f"run, query {query!r}: a score is NaN or infinite")
     if len(set(ids)) < len(ids):

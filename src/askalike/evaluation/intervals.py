@@ -18,7 +18,8 @@ def bootstrap_means(values: Floats, draws: int, seed: int, groups: Array | None 
 
     values: (queries, columns). groups: (queries,), the group of each, of which as many are drawn as it has.
     """
-    rng, n = np.random.default_rng(seed), len(values)
+    rng = np.random.default_rng(seed)
+    n = len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
     def draw(rows: int) -> Ints:
@@ -56,7 +57,8 @@ def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
 
     differences: (queries, columns). p is (1 + draws in which any column sum is as great) / (1 + draws), so never 0.
     """
-    observed, reached = differences.sum(axis=0).max() * (1 - 1e-10), 0
+    observed = differences.sum(axis=0).max() * (1 - 1e-10)
+    reached = 0
     for signs in _draw_signs(draws, len(differences), seed, columns=differences.shape[1]):
         reached += int(((signs @ differences).max(axis=1) >= observed).sum())
     return (1 + reached) / (1 + draws)

@@ -150,7 +150,8 @@ def average_recall(hits: Bools, relevant: Ints) -> Floats:
     values is AvgRec, and their spread estimates that of AvgRec over samples of queries (the delta method). A single
     value may lie outside 0…1.
     """
-    retrieved, possible = hits.cumsum(axis=1), np.minimum(RANKS, relevant[:, None])
+    retrieved = hits.cumsum(axis=1)
+    possible = np.minimum(RANKS, relevant[:, None])
     total = np.maximum(possible.sum(axis=0), 1)
     ratio = retrieved.sum(axis=0) / total
     return np.asarray((ratio + (retrieved - ratio * possible) / total * len(hits)).mean(axis=1))

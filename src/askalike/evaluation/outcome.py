@@ -57,7 +57,8 @@ class Evaluation(ShownAsTable):
 
     def weighted(self, measure: str) -> Mapping[str, float]:
         """Return query id → value; with groups, weighted so that the mean is that of the groups."""
-        values, weights = self.per_query(measure), self.weights
+        values = self.per_query(measure)
+        weights = self.weights
         return {query: value * weights[query] for query, value in values.items()} if weights else values
 
     def per_query(self, measure: str) -> Mapping[str, float]:
@@ -155,7 +156,8 @@ class MacroEvaluation(ShownAsTable):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the macro average and each group's measures, for JSON."""
-        measures, groups = _as_dicts(self.means, self.intervals), {name: e.as_dict() for name, e in self.groups.items()}
+        measures = _as_dicts(self.means, self.intervals)
+        groups = {name: e.as_dict() for name, e in self.groups.items()}
         return {"measures": measures, "n": self.n, "average": "macro", "groups": groups}
 
     def table(self) -> ResultTable:

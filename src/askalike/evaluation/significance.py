@@ -205,7 +205,8 @@ def interval_over_seeds(values: Floats, groups: Array | None = None) -> tuple[fl
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
     """Return the queries to compare on, sorted, and the number of queries that not all systems have."""
     sets = {f"{name}, seed {i}": set(v) for name, per_seed in values.items() for i, v in enumerate(per_seed, 1)}
-    union, common = set.union(*sets.values()), set.intersection(*sets.values())
+    union = set.union(*sets.values())
+    common = set.intersection(*sets.values())
     apart = union - common
     if apart and not common_only:
         query = min(apart)

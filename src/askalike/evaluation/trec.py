@@ -172,12 +172,15 @@ def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int
         raise InputError(f"{problem}; expected {' or '.join(map(_describe_columns, formats))}")
     if fields[line_format.value_column] != line_format.value_header:
         lines = chain([(number, fields)], lines)
-    width, document, value = len(line_format.columns), line_format.document_column, line_format.value_column
+    width = len(line_format.columns)
+    document = line_format.document_column
+    value = line_format.value_column
     parse, key, query = line_format.parse_value, b"", ""
     for number, fields in lines:
         try:
             if fields[0] != key:
-                key, query = fields[0], fields[0].decode()
+                key = fields[0]
+                query = fields[0].decode()
             if len(fields) != width:
                 raise ValueError(fields)
             yield number, query, fields[document].decode(), parse(fields[value])

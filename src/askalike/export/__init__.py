@@ -72,7 +72,8 @@ def export_archive(
     export. log: takes a line on what the format cannot hold of this archive. Raises SettingsError for an unknown format
     or setting, ArchiveError if `out` exists or cannot be written; nothing is left behind then.
     """
-    out, name = Path(out), format.replace("-", "_")
+    out = Path(out)
+    name = format.replace("-", "_")
     writer: ExportFormat = validate_settings(registry.load("export", name), options or {}, f"export {format}")
     _refuse_to_overwrite(out, force)
     errors = folder_errors(out, "nothing was exported")

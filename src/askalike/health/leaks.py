@@ -89,7 +89,8 @@ def clusters_across_splits(context: CheckContext) -> Finding:
 def related_duplicates(context: CheckContext) -> Finding:
     """Find duplicate links between two questions that are also joined by a related link."""
     clusters = context.view.clusters()
-    cluster, links = clusters.cluster_of, context.view.links("related")
+    cluster = clusters.cluster_of
+    links = context.view.links("related")
     inside = sum(cluster(link.source) == cluster(link.target) for link in links)
     n_related = count_links(context.view, "related")
     count, total, examples = find_faults(context.view, "related_duplicates", MAX_EXAMPLES)

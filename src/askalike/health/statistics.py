@@ -84,7 +84,9 @@ def compute_statistics(archive: Archive) -> ArchiveStatistics:
 
     archive: or its directory.
     """
-    view, encoder, analyzer = archive.view(), get_archive_encoder(archive), Analyzer()
+    view = archive.view()
+    encoder = get_archive_encoder(archive)
+    analyzer = Analyzer()
     questions = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
     answers = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
     return ArchiveStatistics(

@@ -88,7 +88,9 @@ def unsupported_languages(context: CheckContext) -> Finding:
     )
     meaning = "Searches in these languages find less; an encoder that knows the language helps."
     firsts = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
-    examples, count, n = tuple(filter(None, firsts)), sum(unsupported.values()), len(context.view)
+    examples = tuple(filter(None, firsts))
+    count = sum(unsupported.values())
+    n = len(context.view)
     return Finding(
         "unsupported_languages", count, n, "questions", meaning, examples, details, serious=bool(unsupported)
     )

@@ -94,7 +94,9 @@ def _map_arrays(mapped: mmap.mmap) -> Mapping[str, Array]:
     start = 8 + int.from_bytes(mapped[:8], "little")
     arrays = {}
     for name, entry in json.loads(mapped[8:start]).items():
-        number_type, shape, first = NUMBER_TYPES[entry["dtype"]], entry["shape"], start + entry["data_offsets"][0]
+        number_type = NUMBER_TYPES[entry["dtype"]]
+        shape = entry["shape"]
+        first = start + entry["data_offsets"][0]
         arrays[name] = np.frombuffer(mapped, number_type, math.prod(shape), first).reshape(shape)
     return arrays
 
@@ -102,7 +104,8 @@ def _map_arrays(mapped: mmap.mmap) -> Mapping[str, Array]:
 def _encode_header(kinds: ArrayKinds) -> bytes:
     entries, end = {}, 0
     for name in _stored_order(kinds):
-        (number_type, shape), start = kinds[name], end
+        (number_type, shape) = kinds[name]
+        start = end
         end = start + _count_bytes(kinds[name])
         entries[name] = {"dtype": TYPE_NAMES[number_type], "shape": shape, "data_offsets": (start, end)}
     header = json.dumps(entries).encode()
@@ -147,7 +150,8 @@ def verify_files(folder: Path, checksums: Checksums, *, all_known: Checksums | N
     A file that was found intact within TRUSTED_S, and was not written since, is not read again. all_known: the
     checksums of all files of the index, whose results are remembered; by default these are.
     """
-    verified, at = _read_verified(folder), time.time()
+    verified = _read_verified(folder)
+    at = time.time()
     trusted = {name: entry for name, entry in verified.items() if 0 <= at - entry[-1] < TRUSTED_S}
     fresh = {}
     for name, checksum in checksums.items():
@@ -232,7 +236,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     text = (folder / MANIFEST).read_bytes()
     try:
         content: dict[str, Any] = json.loads(text)
-        version, checksum = content["format"], content.pop("checksum", None)
+        version = content["format"]
+        checksum = content.pop("checksum", None)
         is_intact = checksum == _compute_checksum(content)
     except UNREADABLE:
         raise UnusableIndexError(folder, f"damaged ({MANIFEST} is not a valid manifest)") from None

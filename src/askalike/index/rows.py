@@ -158,14 +158,16 @@ def find_titles(
 
     keys: the key of each query's title, 0 for a query without one. exclusions: what each must not find.
     """
-    wanted, found = np.array(keys, np.uint64), dict[int, set[int]]()
+    wanted = np.array(keys, np.uint64)
+    found = dict[int, set[int]]()
     for segment in segments:
         known, rows = segment.titles
         first, last = known.searchsorted(wanted), known.searchsorted(wanted, "right")
         for query in (first < last).nonzero()[0].tolist():
             excluded, phrasing = Excluded.to_numbers(exclusions[query])
             for row in rows[first[query] : last[query]].tolist():
-                docid, is_live = int(segment.docids[row]), not len(segment.deleted) or segment.live_mask[row]
+                docid = int(segment.docids[row])
+                is_live = not len(segment.deleted) or segment.live_mask[row]
                 if is_live and (docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing)):
                     found.setdefault(query, set()).add(docid)
     return {query: sorted(docids)[:MAX_TITLES] for query, docids in found.items()}
@@ -195,7 +197,8 @@ def find_positions(docids: Array, wanted: Array) -> Array:
 @inlined()
 def first_row(docids: NDArray[np.int64], docid: int) -> int:
     """Return the first row of a docid, or of the next higher one."""
-    low, size = 0, len(docids)
+    low = 0
+    size = len(docids)
     while size > 0:
         half = size >> 1
         if docids[low + half] < docid:

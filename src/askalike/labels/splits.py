@@ -141,7 +141,8 @@ def load_known_split(archive: Archive) -> Split:
     view = archive.view()
     drawn = set(shuffle_names((id for _, id, title in view.titles() if title.strip()), KNOWN_SEED)[:KNOWN_QUERIES])
     questions = view.get_questions(drawn)
-    titles, relevant = {question.title for question in questions.values()}, defaultdict[str, dict[str, int]](dict)
+    titles = {question.title for question in questions.values()}
+    relevant = defaultdict[str, dict[str, int]](dict)
     for _, id, title in view.titles():
         if title in titles:
             relevant[title][id] = 1

@@ -80,7 +80,8 @@ def duplicates(source: SignalSource) -> Iterator[TextPair]:
 
 def related(source: SignalSource) -> Iterator[TextPair]:
     """Yield questions that were linked as related and are not in the same duplicate cluster."""
-    links, cluster_of = source.view.links("related"), source.clusters.cluster_of
+    links = source.view.links("related")
+    cluster_of = source.clusters.cluster_of
     pairs = ((x.source, x.target) for x in links if cluster_of(x.source) != cluster_of(x.target))
     return _read_text_pairs(source.view, pairs)
 

@@ -124,7 +124,8 @@ def learn_lookup(
 
 def load_teacher(view: View, settings: DistillationSettings) -> Encoder:
     """Return the teacher: a model of the archive, or a registered encoder. Raises SettingsError or InputError."""
-    folder, values = view.path / "models" / settings.encoder, {"encoder": settings.model} if settings.model else {}
+    folder = view.path / "models" / settings.encoder
+    values = {"encoder": settings.model} if settings.model else {}
     return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(settings.encoder, values)
 
 
@@ -176,14 +177,16 @@ def share_vectors(
 
 def _encode_blocks(encoder: Encoder, texts: Sequence[Text], what: str, log: LogCallback) -> Iterator[Any]:
     """Yield the vectors in blocks of CHUNK_SIZE texts. what: the texts, as the reports call them."""
-    reported, reported_at = 0, time.monotonic()
+    reported = 0
+    reported_at = time.monotonic()
     for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE)), 1):
         yield block
         done, elapsed = number * CHUNK_SIZE, time.monotonic() - reported_at
         if elapsed >= REPORT_S and done < len(texts):
             left = format_duration(elapsed * (len(texts) - done) / (done - reported))
             log(f"the teacher has encoded {done:,} of {len(texts):,} {what}; about {left} left")
-            reported, reported_at = done, time.monotonic()
+            reported = done
+            reported_at = time.monotonic()
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
@@ -275,7 +278,8 @@ def _round_randomly(mean: float, random: Random) -> int:
 
 def _sample_prefix(words: Sequence[str], random: Random) -> str:
     """Return some of the first words, in half of the cases with the last one truncated."""
-    first, last = words[: int(random.integers(1, len(words)))], ""
+    first = words[: int(random.integers(1, len(words)))]
+    last = ""
     if random.random() < 0.5:
         last = first[-1][: int(random.integers(1, len(first[-1]) + 1))]
         first = first[:-1]

@@ -27,11 +27,13 @@ def fit_ngram_vectors(rows: RaggedArray, targets: Floats32, size: int, penalty: 
     penalty: one for all n-grams, or one per n-gram, (size,); it keeps the vectors of rare n-grams short.
     """
     penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
-    ones, vectors = np.ones(len(rows.values), np.float32), np.zeros((size, targets.shape[1]), np.float32)
+    ones = np.ones(len(rows.values), np.float32)
+    vectors = np.zeros((size, targets.shape[1]), np.float32)
     used, columns = np.unique(rows.values, return_inverse=True)
     # copied, as repeated n-grams are summed in place
     ngrams = scipy.sparse.csr_array((ones, columns, rows.starts), (len(targets), len(used)), copy=True)
-    transposed, penalties = ngrams.T.tocsr(), penalties[used].reshape(-1, 1)
+    transposed = ngrams.T.tocsr()
+    penalties = penalties[used].reshape(-1, 1)
     diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
     for start in range(0, targets.shape[1], COLUMNS):
         own = slice(start, start + COLUMNS)
@@ -43,7 +45,8 @@ def reduce_dimension(vectors: Floats32 | scipy.sparse.csr_array, max_dim: int, l
     """Project onto the directions of highest variance, without centring, which preserves dot products best."""
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
-    share, size = values.sum() / max(float(total), 1e-12), len(values)
+    share = values.sum() / max(float(total), 1e-12)
+    size = len(values)
     numbers = format_count(vectors.shape[1], "number")
     log(f"the teacher's vectors are reduced from {numbers} to {size}, which keeps {share:.1%} of their squares")
     return np.asarray(vectors @ directions, np.float32)
@@ -61,7 +64,8 @@ def _find_principal_directions(matrix: Floats32 | scipy.sparse.csr_array, size: 
 def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats32, targets: Floats32, penalties: Floats32) -> Floats32:
     """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
-    solution, direction = np.zeros_like(residual), residual / diagonal
+    solution = np.zeros_like(residual)
+    direction = residual / diagonal
     product = (residual * direction).sum(0)
     for _ in range(CONJUGATE_GRADIENT_STEPS):
         image = transposed @ (ngrams @ direction) + penalties * direction
@@ -69,6 +73,7 @@ def _solve_block(ngrams: Any, transposed: Any, diagonal: Floats32, targets: Floa
         solution += step * direction
         residual -= step * image
         scaled = residual / diagonal
-        previous, product = product, (residual * scaled).sum(0)
+        previous = product
+        product = (residual * scaled).sum(0)
         direction = scaled + product / np.maximum(previous, 1e-12) * direction
     return solution  # type: ignore[no-any-return]

@@ -106,7 +106,8 @@ def dedupe(
     _require_writable(path)
     if calibration is None or reason or min_similarity is not None:
         reason = reason or "a similarity was asked for"
-        threshold, rate = min_similarity or DEFAULT_SIMILARITY, None
+        threshold = min_similarity or DEFAULT_SIMILARITY
+        rate = None
         open_current(ranker, archive.view())
         pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker), progress)
     else:
@@ -167,7 +168,8 @@ def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, O
     """Return question → the key by which the original sorts first, for questions of a cluster."""
     listed = list(questions)
     ids = [question.id for question in listed]
-    duplicates, docids = find_originals(view, ids).in_archive, view.docids(ids)
+    duplicates = find_originals(view, ids).in_archive
+    docids = view.docids(ids)
     return {
         question: OriginalKey(
             question.id in duplicates,
@@ -212,7 +214,8 @@ def _write_csv(path: Path, proposals: Sequence[ClusterProposal], is_similarity: 
 
 
 def _csv_rows(proposal: ClusterProposal, is_similarity: bool) -> Iterator[Sequence[str]]:
-    original, strength = proposal.members[0], f"{proposal.strength:.4f}"
+    original = proposal.members[0]
+    strength = f"{proposal.strength:.4f}"
     for question, value in zip(proposal.members, proposal.values, strict=True):
         role, reason = ("original", proposal.reason) if question is original else ("duplicate", "")
         cell = "" if value is None else f"{value:.4f}"
@@ -224,7 +227,8 @@ def _agreement(
     archive: Archive, ranker: Ranker, proposals: Sequence[ClusterProposal]
 ) -> tuple[BinomialProportion, BinomialProportion]:
     """Return `pair_precision` and `link_recall` of a DedupeReport, on clusters that the ranker has not learned from."""
-    clusters, is_learned = Clusters.read(archive), learned_test(ranker.learned_labels, archive)
+    clusters = Clusters.read(archive)
+    is_learned = learned_test(ranker.learned_labels, archive)
     pairs = {pair for proposal in proposals for pair in combinations(sorted(q.id for q in proposal.members), 2)}
     unlearned = {id for id in clusters.name_by_text if not is_learned(id)}
     labelled = [pair for pair in pairs if unlearned.issuperset(pair)]

@@ -111,7 +111,8 @@ class GapCache:
         ignored_version = query_log.ignored_phrasings_version(archive)
         started = time.monotonic()
         if ignored_version != self._ignored_version or started >= self._fresh_until:
-            self._gaps, self._ignored_version = _find_all_gaps(archive, 0.0), ignored_version
+            self._gaps = _find_all_gaps(archive, 0.0)
+            self._ignored_version = ignored_version
             self._fresh_until = started + (time.monotonic() - started) / MAX_TIME_SHARE
         return [gap for gap in self._gaps if gap.ignored == ignored]
 
@@ -146,7 +147,8 @@ def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
     """Return a function from a title to its sorted distinct stems, without stop words unless there are no others."""
     language = archive.view().language
-    content_words, all_words = content_analyzer(), Analyzer()
+    content_words = content_analyzer()
+    all_words = Analyzer()
 
     def extract(title: str) -> WordKey:
         words = content_words.analyze(title, language) or all_words.analyze(title, language) or [title.strip()]
@@ -199,7 +201,8 @@ def _build_gap(members: Sequence[WordKey], groups: Mapping[WordKey, _PhrasingGro
     digests = tuple(map(_digest, members))
     member_groups = [groups[words] for words in members]
     titles = sum((group.titles for group in member_groups), Counter[str]())
-    title, times = member_groups[0].titles.most_common(1)[0][0], titles.total()
+    title = member_groups[0].titles.most_common(1)[0][0]
+    times = titles.total()
     last_asked_at = max(group.last_asked_at for group in member_groups)
     why = dict(sum((group.reasons for group in member_groups), Counter[str]()))
     examples = [PhrasingFrequency(title, times) for title, times in titles.most_common(MAX_EXAMPLES)]

@@ -90,7 +90,8 @@ class Proposer:
 
     def _extend_sample(self, calibration: Calibration, scan: ProposalScan) -> None:
         """Add a few questions to the sample, and estimate the share with a duplicate once it is complete."""
-        n_done, size = len(scan.sample_links), min(SAMPLE_SIZE, len(self._view))
+        n_done = len(scan.sample_links)
+        size = min(SAMPLE_SIZE, len(self._view))
         top_docid = candidate_pairs.last_docid(self._archive)
         for index in range(n_done, min(n_done + BATCH_SIZE, size)):
             question = candidate_pairs.question_from_docid(self._archive, 1 + index * top_docid // size)
@@ -156,7 +157,8 @@ class Proposer:
 
     def _order_by_merit(self, one: str, other: str) -> tuple[str, str]:
         """Return the question that would be the original, then the other; (other, one) if one was just deleted."""
-        questions, docids = self._view.get_questions([one, other]), self._view.docids([one, other])
+        questions = self._view.get_questions([one, other])
+        docids = self._view.docids([one, other])
         present = [q for q in questions.values() if q.id in docids]
         keys = original_keys(self._view, present)
         ordered = sorted(keys, key=keys.__getitem__)

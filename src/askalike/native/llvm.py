@@ -177,7 +177,8 @@ def as_intrinsic(function: LLVMFunction) -> Any:
             module, ir.FunctionType(kind, [value.type for value in values]), module.get_unique_name(write.__name__)
         )
         written.linkage = "internal"
-        builder, given = ir.IRBuilder(written.append_basic_block()), iter(written.args)
+        builder = ir.IRBuilder(written.append_basic_block())
+        given = iter(written.args)
         arguments = (Memory(next(given), next(given)) if isinstance(k, known.Array) else next(given) for k in kinds)
         result = write(builder, *arguments)
         builder.ret(result) if function.returns else builder.ret_void()

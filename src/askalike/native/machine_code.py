@@ -39,7 +39,8 @@ def entry_name(function: types.FunctionType) -> str:
 
 def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
     """Yield the function, and all inlined functions that it calls."""
-    seen, waiting = set(), [function]
+    seen = set()
+    waiting = [function]
     while waiting:
         one = waiting.pop()
         if one not in seen:
@@ -51,7 +52,8 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
 
 def describe_code(function: types.FunctionType) -> bytes:
     """Return everything that determines a function's machine code, except its parameters and the functions it calls."""
-    code, options = function.__code__, function.__dict__.get("numba_options")
+    code = function.__code__
+    options = function.__dict__.get("numba_options")
     known = {name: function.__globals__.get(name) for name in _used_names(code)}
     constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
     constants |= {name: value.tolist() for name, value in known.items() if isinstance(value, np.ndarray)}
@@ -115,7 +117,8 @@ def _translate_module(
     import numba
     from llvmlite import binding
 
-    signature, entry = _numba_signature(parameters, returns), _make_entry(function, parameters)
+    signature = _numba_signature(parameters, returns)
+    entry = _make_entry(function, parameters)
     with translating:
         translated = numba.cfunc(signature, error_model="numpy")(entry)
     module = binding.parse_assembly(translated.inspect_llvm())

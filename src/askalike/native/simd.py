@@ -9,7 +9,10 @@ from askalike.native.llvm import Memory, call_function, call_prefetch
 from askalike.native.machine_code import host_processor
 
 LANES = 16
-BYTE, INT, LONG, FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
+BYTE = ir.IntType(8)
+INT = ir.IntType(32)
+LONG = ir.IntType(64)
+FLOAT = ir.FloatType()
 BYTES, INTS, FLOATS = (ir.VectorType(kind, LANES) for kind in (BYTE, INT, FLOAT))
 EIGHT = LANES // 2
 EIGHT_INTS, EIGHT_FOURS, PAIRS = (
@@ -92,7 +95,8 @@ class SimdBuilder:
 
         unsigned, signed: eight lanes of four bytes. unsigned: of at most 127.
         """
-        to, (left, right) = self.builder, (self.builder.bitcast(fours, EIGHT_FOURS) for fours in (unsigned, signed))
+        to = self.builder
+        (left, right) = (self.builder.bitcast(fours, EIGHT_FOURS) for fours in (unsigned, signed))
         if has_feature("avx2"):
             return to.add(sums, self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right))
         left, right = (to.bitcast(fours, PAIRS) for fours in (left, right))
@@ -102,7 +106,8 @@ class SimdBuilder:
 
     def add_pairs(self, pairs: Any) -> Any:
         """Return the sums of two adjacent lanes of PAIRS each, in 32 bits."""
-        both, shift = self.builder.bitcast(pairs, EIGHT_INTS), self.spread(INT(16), EIGHT)
+        both = self.builder.bitcast(pairs, EIGHT_INTS)
+        shift = self.spread(INT(16), EIGHT)
         first = self.builder.ashr(self.builder.shl(both, shift), shift)
         return self.builder.add(first, self.builder.ashr(both, shift))
 

@@ -224,7 +224,8 @@ def _retry_while_busy(task: Callable[[], T], wait: Callable[[], None] | None = N
 
     wait: called now and then. Without it, raises IndexBusyError after LOCK_TIMEOUT_S.
     """
-    start, is_told = time.monotonic(), False
+    start = time.monotonic()
+    is_told = False
     while True:
         try:
             return task()

@@ -69,7 +69,8 @@ class CompositeRanker(Ranker):
             raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={listed}")
         if len(set(settings.parts)) < len(settings.parts):
             raise SettingsError(f"{name}: parts={listed}: expected each part once")
-        seeds, trained = _part_seeds(name, settings), rankers.trained_model_names(archive) if archive else ()
+        seeds = _part_seeds(name, settings)
+        trained = rankers.trained_model_names(archive) if archive else ()
         parts = []
         for part in settings.parts:
             shared = settings.model_dump(include=_shared_settings(part, trained), exclude_none=True)

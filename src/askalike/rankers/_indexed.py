@@ -116,7 +116,8 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         with _opening:
             opened = self._opened
             if opened is None or opened[0] != key:
-                engine, location = open_engine(view.engine), _locate(view, name, view.change_date(1))
+                engine = open_engine(view.engine)
+                location = _locate(view, name, view.change_date(1))
                 try:
                     index = self._open_index(engine, location, view)
                 except UnusableIndexError as error:

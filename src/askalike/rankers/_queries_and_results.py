@@ -91,7 +91,8 @@ def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool
     with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
     """
     _check_queries(queries)
-    excluded, resolved = find_excluded(searcher.view, queries.values()), []
+    excluded = find_excluded(searcher.view, queries.values())
+    resolved = []
     candidates = searcher.text_languages if searcher.detects_language else ()
     for id, query in queries.items():
         language = query.language or searcher.language

@@ -229,11 +229,13 @@ def explain_retrieved(
 
 def to_run(view: Snapshot, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
-    docids, columns = np.concatenate([np.empty(0, np.int64), *retrieved.docids]), {}
+    docids = np.concatenate([np.empty(0, np.int64), *retrieved.docids])
+    columns = {}
     distinct = find_distinct(docids)
     ids = view.ids_of(distinct.tolist())
     found: list[Any] = [*map(ids.__getitem__, np.searchsorted(distinct, docids).tolist())]
-    lacks_any, start = None in ids, 0
+    lacks_any = None in ids
+    start = 0
     for one, scores in zip(retrieved.queries, retrieved.scores, strict=True):
         own = found[start : (start := start + len(scores))]
         if lacks_any:

@@ -157,7 +157,8 @@ class SpellingCorrector:
             return queries
         joined = self._joined = _with_room(self._joined)
         if new := list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined)):
-            speller, words = self._postings.speller, list(dict.fromkeys(word for _, *pair in new for word in pair))
+            speller = self._postings.speller
+            words = list(dict.fromkeys(word for _, *pair in new for word in pair))
             wholes = speller.docids_of_each([whole for whole, _, _ in new], MAX_COUNTED)
             # Two words that are both in more questions are one in too few of them, whichever pair they are.
             enough = min(MAX_COUNTED, int(max(map(len, wholes)) / MIN_JOINED_SHARE) + 1)
@@ -176,7 +177,8 @@ class SpellingCorrector:
         """
         if len(self._pairs) >= MAX_REMEMBERED_WORDS:
             self._pairs = {}
-        remembered, found = self._pairs, list[tuple[int, int, _TypedPair]]()
+        remembered = self._pairs
+        found = list[tuple[int, int, _TypedPair]]()
         for row, one in enumerate(queries):
             text, language = one.text, one.language
             typed_up_to = len(text) if one.prefix else -1
@@ -209,7 +211,8 @@ class SpellingCorrector:
     def _finish_title(self, one: ResolvedQuery) -> ResolvedQuery:
         if not one.text[-1:].isalpha():
             return one
-        last, language = one.text.split()[-1], one.language
+        last = one.text.split()[-1]
+        language = one.language
         *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(last, language)
         typed = last[start:end]
         if end < len(last) or not typed.isalpha() or not self._postings.speller.unknown([term]):
@@ -220,7 +223,8 @@ class SpellingCorrector:
         return one
 
     def _complete(self, typed: str, language: str | None) -> str | None:
-        remembered, key = _with_room(self._finished), (typed, language)
+        remembered = _with_room(self._finished)
+        key = (typed, language)
         self._finished = remembered
         if key not in remembered:
             remembered[key] = self._find_completion(typed, language)
@@ -324,7 +328,8 @@ def _with_room(remembered: dict[KeyT, ValueT]) -> dict[KeyT, ValueT]:
 def _replace_words(
     one: ResolvedQuery, words: Sequence[_Word], meant_words: Mapping[_Typed, str | None]
 ) -> ResolvedQuery:
-    corrections, text = dict(one.corrections), one.text
+    corrections = dict(one.corrections)
+    text = one.text
     for word in reversed(words):
         typed = one.text[word.start : word.end]
         if meant := meant_words[_typed(one, word)]:

@@ -165,7 +165,8 @@ def explain_by_words(
         if shares:
             rows, spans = _explain_words(words.query_forms, shares, nearest)
         else:
-            rows, spans = name_whole(name, score), ()
+            rows = name_whole(name, score)
+            spans = ()
         explanations.append(Explanation(score, rows, spans, plain, {}, of_fields[place]))
     return explanations
 

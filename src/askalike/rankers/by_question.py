@@ -102,7 +102,8 @@ class ByQuestionSearcher(Searcher):
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve; a question does not find its own answers."""
-        depth, queries = k, exclude_own(self.inner.view, queries)
+        depth = k
+        queries = exclude_own(self.inner.view, queries)
         while True:
             questions = self.inner.retrieve(queries, depth)
             answers = docids_of_answers(self._answers, questions.distinct_docids)

@@ -239,7 +239,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return is_kept and self.encoder.share_vectors(view.path, len(view)) is not None
 
     def _write_documents(self, view: Snapshot, writer: VectorsWriter) -> Iterator[int]:
-        done, size = 0, SLOW_BATCH if self._shares_vectors(view, writer) else BATCH
+        done = 0
+        size = SLOW_BATCH if self._shares_vectors(view, writer) else BATCH
         batches = self._batches(view, writer.change, writer.sent_docid, size)
         for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
             docids, phrasings, _, attributes = zip(*batch, strict=True)
@@ -299,7 +300,8 @@ class DenseSearcher(Searcher):
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
-        encoded, lowest = self._encode(queries), self._lowest
+        encoded = self._encode(queries)
+        lowest = self._lowest
         tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
         if lowest is not None:
             counts = [np.count_nonzero(top.scores >= lowest) for top in tops]
@@ -350,7 +352,9 @@ class DenseSearcher(Searcher):
             return self._name_fields(of_fields.rows[place], documents[place])
 
         shares = [LazyMapping(partial(share, place)) for place in range(len(scores))]
-        encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
+        encoder = self._ranker.encoder
+        reader = self._ranker.word_reader
+        query = retrieved.queries[row]
         text = self._fields.select_query(query.finished or query.query)
         if reader:
             reasons = explain_by_words(reader, self.name, text, documents, scores, shares)

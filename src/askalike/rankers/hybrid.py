@@ -207,7 +207,8 @@ class HybridSearcher(CompositeSearcher):
         weighted, _, gain = self._weigh(scores, retrieved.queries[row].language)
         for place in self._lexical:
             weighted[place] += gain / len(self._lexical)
-        names, wanted = [part.name for part in self.parts], docids.tolist()
+        names = [part.name for part in self.parts]
+        wanted = docids.tolist()
         of_documents = zip(*(map(reason.get, wanted) for reason in reasons), strict=True)
         return {
             docid: merge_explanations(explanations, dict(zip(names, shares, strict=True)))

@@ -152,7 +152,8 @@ class TermExtractor:
 
     def query_texts(self, resolved: ResolvedQuery) -> list[str]:
         """Return the plain texts of a query: its title, and its body if more than titles are searched."""
-        query, is_plain = resolved.query, self.settings.links == "token"
+        query = resolved.query
+        is_plain = self.settings.links == "token"
         texts = [resolved.text if is_plain else self.analyzer.plain_text(query.title, "text")]
         if query.body and self.fields != ("title",):
             texts.append(self.analyzer.plain_text(query.body, query.markup))
@@ -164,7 +165,9 @@ class TermExtractor:
         The title of a document is compared with the title of the query, other fields with all of it.
         """
         language = resolved.language
-        texts, unfinished, terms = self.query_texts(resolved), None, list[list[str]]()
+        texts = self.query_texts(resolved)
+        unfinished = None
+        terms = list[list[str]]()
         for number, text in enumerate(texts, 1):
             if resolved.prefix and text and not any(texts[number:]):
                 finished, unfinished = self.analyzer.split_prefix(text, language)
@@ -189,7 +192,8 @@ class TermExtractor:
         fields = self.fields if kind == "questions" else ("text",)
         texts = [text for one in queries for text in (*self.query_texts(one), "")[:2]]
         terms = self.analyzer.number_terms(texts, [one.language for one in queries for _ in range(2)])
-        factors, is_whole = None, [len(fields) > 1 and not is_title(one.query) for one in queries]
+        factors = None
+        is_whole = [len(fields) > 1 and not is_title(one.query) for one in queries]
         if any(is_whole):
             factors = np.ones((len(queries), len(fields)))
             factors[is_whole] = [self.settings.title_factor if field == "title" else 1.0 for field in fields]
@@ -257,7 +261,8 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
 
     @property
     def word_scores(self) -> WordScores:
-        parameters, settings = self.similarity.model_dump(by_alias=True), self.settings.model_dump(by_alias=True)
+        parameters = self.similarity.model_dump(by_alias=True)
+        settings = self.settings.model_dump(by_alias=True)
         return WordScores(self.name, parameters, settings)
 
     @staticmethod

@@ -89,7 +89,8 @@ class PairwiseSearcher(Searcher):
         return [self._explain_query(one.query, own, texts) if len(own) else {} for one, own in pairs]
 
     def _score_query(self, query: Question, docids: Docids) -> Scores:
-        scores, texts = np.full(len(docids), np.nan), self._texts(docids)
+        scores = np.full(len(docids), np.nan)
+        texts = self._texts(docids)
         if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
             documents = [texts[docid] for docid in docids[present].tolist()]
             is_empty = not f"{query.title}{query.body}".strip()

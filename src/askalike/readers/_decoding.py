@@ -40,7 +40,8 @@ def describe_invalid_utf8(offset: int, byte: int) -> str:
 
 def decode_chunks(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
     """Yield the text of a file's chunks, none of it empty. Raises InputError if they cannot be decoded."""
-    decoder, offset = codecs.getincrementaldecoder(encoding)(), 0
+    decoder = codecs.getincrementaldecoder(encoding)()
+    offset = 0
     for chunk in chain(chunks, [b""]):
         undecoded = len(decoder.getstate()[0])
         try:

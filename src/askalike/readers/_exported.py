@@ -39,7 +39,9 @@ def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
     """
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        exported_format, facts, prefixes = manifest["format"], dict(manifest["archive"]), manifest.get("sources")
+        exported_format = manifest["format"]
+        facts = dict(manifest["archive"])
+        prefixes = manifest.get("sources")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     if exported_format == "spreadsheet" and format == "csv":

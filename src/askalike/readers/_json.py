@@ -185,7 +185,8 @@ class _JsonCursor:
                 value, end = DECODER.raw_decode(self._buffer, self._position)
                 problem = ""
             except (ValueError, RecursionError) as error:
-                end, problem = len(self._buffer), str(error).partition(":")[0]
+                end = len(self._buffer)
+                problem = str(error).partition(":")[0]
             if end < len(self._buffer) or not self._read_more():
                 if problem:
                     raise self.error(f"not JSON ({problem}), or the file is cut short")
@@ -207,5 +208,6 @@ class _JsonCursor:
             wanted -= len(piece)
             if wanted <= 0:
                 break
-        self._buffer, self._position = "".join(rest), 0
+        self._buffer = "".join(rest)
+        self._position = 0
         return len(rest) > 1 and len(self._buffer) > len(rest[0])

@@ -185,7 +185,9 @@ def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[Plac
 
 def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
     """Return the line joined with the following ones up to the one that closes its quote; None if none does."""
-    parts, size, is_open = [line], len(line), line.count('"') % 2 == 1
+    parts = [line]
+    size = len(line)
+    is_open = line.count('"') % 2 == 1
     while is_open:
         more = next(following, None)
         if more is None or size > MAX_ROW_SIZE:

@@ -129,7 +129,8 @@ class DateReader:
     def _read_written(self, text: str) -> str | None:
         orders = possible_orders(text)
         if len(orders) == 2 and not self._is_order_known:
-            self._order, self._is_order_known = find_order(self._all_dates()), True
+            self._order = find_order(self._all_dates())
+            self._is_order_known = True
         ambiguous = len(orders) == 2 and self._order is None
         date = None if ambiguous else parse_written_date(text, orders[0] if len(orders) == 1 else self._order)
         if date is None:

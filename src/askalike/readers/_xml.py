@@ -59,7 +59,8 @@ def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: 
     parts = chain([head], rest)
     if encoding and encoding not in EXPAT_ENCODINGS:
         texts = decode_chunks(parts, encoding, path)  # expat reads no other one with several bytes per character
-        encoding, parts = "utf-8", (text.encode("utf-8", "replace") for text in texts)
+        encoding = "utf-8"
+        parts = (text.encode("utf-8", "replace") for text in texts)
     builder = _ElementBuilder(tag, encoding)
     for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):

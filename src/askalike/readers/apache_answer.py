@@ -106,7 +106,8 @@ def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[P
     seen: set[str] = set()
     number = 0
     for listed in _read_pages(client, "/question/page?order=newest"):
-        id, number = to_text(listed.get("id")), number + 1
+        id = to_text(listed.get("id"))
+        number = number + 1
         if id in seen:  # pages shift when somebody asks a question between two requests
             continue
         seen.add(id)

@@ -67,7 +67,8 @@ class DiscourseReader(FollowUpReader):
         if first is None:
             raise KeyError("first post in it")
         url = f"{self.site.rstrip('/')}/t/{id}" if self.site else None
-        fetched, all_posts = len(_posts(topic)), as_object(topic.get("post_stream")).get("stream")
+        fetched = len(_posts(topic))
+        all_posts = as_object(topic.get("post_stream")).get("stream")
         source.note(
             "topics of which not all posts were fetched", isinstance(all_posts, list) and len(all_posts) > fetched
         )

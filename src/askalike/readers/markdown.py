@@ -150,7 +150,8 @@ def _split_front_matter(text: str) -> tuple[dict[str, str], list[str]]:
     key = ""
     for line in lines[1:end]:
         if match := FRONT_LINE.match(line):
-            key, value = match[1].lower(), match[2].strip()
+            key = match[1].lower()
+            value = match[2].strip()
             values[key] = re.sub(r"""["']""", "", value[1:-1]) if value[:1] + value[-1:] == "[]" else value.strip("\"'")
         elif key and (item := LIST_LINE.match(line)):
             values[key] = ",".join(filter(None, (values[key], item[1].strip("\"' "))))

@@ -124,7 +124,8 @@ def clean_subject(subject: str) -> str:
     """Return a subject without the list's tag and the marks of replies."""
     before, text = None, subject
     while text != before:
-        before, text = text, REPLY.sub("", LIST_TAG.sub("", text))
+        before = text
+        text = REPLY.sub("", LIST_TAG.sub("", text))
     return " ".join(text.split())
 
 

@@ -100,18 +100,23 @@ class _RowParser:
         return [link] if PLANTED_POST_IDS.isdisjoint((link.source, link.target)) else ()
 
     def _parse_question(self, row: Row) -> Question:
-        id, created_at = row["Id"], parse_utc(row["CreationDate"])
+        id = row["Id"]
+        created_at = parse_utc(row["CreationDate"])
         body, banner = strip_banner(row.get("Body", ""), "html")
         if banner:
             self._source.note("label-leak banners removed")
-        title, tags = row["Title"], parse_tags(row.get("Tags", ""))
-        closed_at, origin = parse_optional_utc(row.get("ClosedDate")), self._parse_origin(row, f"q/{id}", created_at)
+        title = row["Title"]
+        tags = parse_tags(row.get("Tags", ""))
+        closed_at = parse_optional_utc(row.get("ClosedDate"))
+        origin = self._parse_origin(row, f"q/{id}", created_at)
         answer = row.get("AcceptedAnswerId")
         return Question(id, title, body, "html", tags, None, None, created_at, closed_at, *origin, answer)
 
     def _parse_answer(self, row: Row) -> Answer:
-        id, created_at = row["Id"], parse_utc(row["CreationDate"])
-        question, origin = row["ParentId"], self._parse_origin(row, f"a/{id}", created_at)
+        id = row["Id"]
+        created_at = parse_utc(row["CreationDate"])
+        question = row["ParentId"]
+        origin = self._parse_origin(row, f"a/{id}", created_at)
         return Answer(id, question, row.get("Body", ""), "html", False, created_at, *origin)
 
     def _parse_origin(self, row: Row, path: str, created_at: str) -> tuple[str | None, str | None, str, int | None]:

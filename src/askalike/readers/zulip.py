@@ -59,7 +59,8 @@ class ZulipReader(ThreadReader):
         files = find_files(paths, "messages*.json", REALM_FILE)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
-        people, wanted = ZulipDirectory(), split_cell(self.channels, ",")
+        people = ZulipDirectory()
+        wanted = split_cell(self.channels, ",")
         topics: dict[tuple[str, str], _Topic] = {}
         skipped: set[tuple[str, str]] = set()
         for file in sorted(files, key=lambda file: (file.name != REALM_FILE, str(file))):

@@ -161,7 +161,9 @@ class ArchiveRetriever:
         `Criteria`.
         """
         self._answered_first = answered_first
-        self.archive, self.ranker, self.filter = archive, ranker, filter or None
+        self.archive = archive
+        self.ranker = ranker
+        self.filter = filter or None
         self._view = archive.view() if view is None else view
         self._calibrators: Mapping[Use, Calibrator] = {
             use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
@@ -243,7 +245,8 @@ class ArchiveRetriever:
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request, all from one state of the archive. See `search` for the options."""
         queries = [(Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body), r) for n, r in enumerate(requests)]
-        opened, groups = self._open(), groupby(queries, lambda query: query[1].options)
+        opened = self._open()
+        groups = groupby(queries, lambda query: query[1].options)
         return [result for _, group in groups for result in self._search(opened, list(group))]
 
     def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
@@ -288,7 +291,8 @@ class ArchiveRetriever:
         if opened and opened.is_current(version):
             return opened
         rankers.follow(self.ranker, self._view)
-        change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
+        change = self._view.change
+        indexes = [(index, index.searcher) for index in self.ranker.indexes(self._view)]
         self._opened = opened = _Opened(
             self.ranker.open(self._view),
             version,
@@ -301,7 +305,8 @@ class ArchiveRetriever:
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
         """Search requests that differ only in their texts as one batch: titles, or whole questions."""
-        started, request = time.perf_counter(), queries[0][1]
+        started = time.perf_counter()
+        request = queries[0][1]
         filter = self.filter & request.filter if self.filter and request.filter else request.filter or self.filter
         if filter:
             require_tags(self._view, filter.tags)

@@ -107,7 +107,8 @@ def check_source(model: str, download: bool) -> None:
 
 def _copy_model(archive: Archive, model: str, name: str, download: bool) -> ArchiveEncoder:
     """Copy a model into the archive under a name and try it; return the encoder."""
-    folder, current = archive.path / MODELS_FOLDER / name, get_archive_encoder(archive)
+    folder = archive.path / MODELS_FOLDER / name
+    current = get_archive_encoder(archive)
     if current and (current.name, current.source) == (name, model) and folder.exists():
         return current
     if folder.exists():

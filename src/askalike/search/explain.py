@@ -62,7 +62,9 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 def keep_readable(explanation: Explanation) -> Explanation:
     """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    rows, spans, commands = explanation.contributions, explanation.spans, set[str]()
+    rows = explanation.contributions
+    spans = explanation.spans
+    commands = set[str]()
     if "\\" in "".join(explanation.text.values()):
         word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
         spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))

@@ -42,7 +42,8 @@ POLL_S = 0.5
 
 def missing_encoder(archive: Archive, ranker: Ranker) -> str | None:
     """Return the archive's encoder if the ranker uses it and its vectors were never complete, else None."""
-    encoder, view = get_archive_encoder(archive), archive.view()
+    encoder = get_archive_encoder(archive)
+    view = archive.view()
     if not encoder or not _uses(ranker, encoder.name) or archive.engine or len(view) <= AT_ONCE:
         return None
     return None if all((path / MANIFEST).exists() for path in ranker.index_paths(view)) else encoder.name
@@ -53,7 +54,8 @@ def start_encoding(archive: Archive, encoder: str) -> EncodingProgress:
 
     None is started while one runs, for a while after one has failed, and in a folder that cannot be written.
     """
-    progress, total = read_encoding(archive.path, encoder), len(archive.view())
+    progress = read_encoding(archive.path, encoder)
+    total = len(archive.view())
     if progress and (progress.running or not progress.is_due):
         return progress
     if not os.access(archive.path, os.W_OK):
@@ -90,7 +92,8 @@ def build_in_background(archive: Archive, ranker: Ranker) -> None:
 
     Why it fails is recorded. Raises ArchiveError once the archive was removed, moved or replaced.
     """
-    encoder, view = get_archive_encoder(archive), archive.view()
+    encoder = get_archive_encoder(archive)
+    view = archive.view()
     if not encoder or not _uses(ranker, encoder.name):
         _build(archive, ranker)
         return

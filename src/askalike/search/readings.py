@@ -74,7 +74,9 @@ def retrieve_readings(
 
 def _combine(scored: Retrieved, several: Sequence[Sequence[int]], weights: Sequence[float]) -> Retrieved:
     """Return the scores of first readings, raised towards those of the others, whose rows become empty."""
-    scores, absolute, kept = list(scored.scores), list(scored.absolute or ()), [slice(None)] * len(scored.queries)
+    scores = list(scored.scores)
+    absolute = list(scored.absolute or ())
+    kept = [slice(None)] * len(scored.queries)
     for first, *others in several:
         whole = np.nan_to_num(absolute[first])
         raised = whole

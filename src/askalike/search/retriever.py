@@ -163,7 +163,8 @@ class Retriever:
 
         Raises InputError for a query that is not a string, SettingsError for a k below 1.
         """
-        started, searcher = time.perf_counter(), self._searcher
+        started = time.perf_counter()
+        searcher = self._searcher
         if searcher is None:
             raise ArchiveError("this Retriever is closed; make a new one")
         requests = [SearchRequest(text, k=k) for text in _list_texts(texts)]  # which checks them

@@ -109,7 +109,8 @@ def _select(
     language: str | None,
 ) -> list[Selected]:  # fmt: skip
     resolved = retrieved.queries[row]
-    docids, scores = retrieved.docids[row].tolist(), retrieved.scores[row]
+    docids = retrieved.docids[row].tolist()
+    scores = retrieved.scores[row]
     found = [texts[docid] for docid in docids]
     order = _order(found, scores, resolved.query, originals, criteria.answered_first)
     shown = _collapse(found, order, resolved.query.id, originals, criteria)
@@ -138,7 +139,8 @@ def _order(
     questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
     """Return the positions of the retrieved questions in the order in which they are shown: see `Criteria`."""
-    typed, stays = fold_title(query.title), np.empty(len(questions), np.bool_)
+    typed = fold_title(query.title)
+    stays = np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
         states = originals.by_duplicate.get(question.id, question).states
         stays[place] = ("answered" in states and "closed" not in states and "outdated" not in states) or (

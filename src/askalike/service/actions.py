@@ -46,7 +46,8 @@ def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> Ques
     view = archive.view()
     if (question := view.get_questions([id]).get(id)) is None:
         raise MissingRecordError(f"no question {id!r}")
-    answers, source = get_answers(archive, id, MAX_ANSWERS), source_names(view, [id]).get(id)
+    answers = get_answers(archive, id, MAX_ANSWERS)
+    source = source_names(view, [id]).get(id)
     return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
 
 

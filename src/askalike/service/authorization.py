@@ -151,7 +151,8 @@ def open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchiv
 def _identify(request: Request, name: str) -> Caller:
     """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
     scheme, _, credentials = (find_header(request.scope, b"authorization") or "").partition(" ")
-    archive, text = find_archive(request, name), credentials.strip() if scheme.lower() == "bearer" else ""
+    archive = find_archive(request, name)
+    text = credentials.strip() if scheme.lower() == "bearer" else ""
     key = verify_key(archive.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(archive, key)
     admit(request, archive, caller)
@@ -167,7 +168,8 @@ def is_cross_site(request: Request) -> bool:
     """Return whether a page of another site sends the request, according to the browser."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return True
-    origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
+    origin = request.headers.get("origin")
+    public_url = app_state(request).settings.public_url
     host = urlsplit(public_url).netloc if public_url else request.headers.get("host", "")
     try:
         return origin is not None and urlsplit(origin).netloc.lower() != host.lower()

@@ -89,7 +89,9 @@ class BodyLimitMiddleware:
         is_short = SHORT_BODY_PATH.fullmatch(request.scope["path"])
         max_bytes = min(self._max_bytes, SHORT_BODY_BYTES) if is_short else self._max_bytes
         size = int(find_header(request.scope, b"content-length") or 0)
-        n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
+        n_bytes = 0
+        complete = False
+        deadline = time.monotonic() + self._receive_s
 
         async def limited_receive() -> Message:
             nonlocal n_bytes, complete
@@ -137,7 +139,8 @@ class SlashRedirector:
         self._router = router
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, query = scope["path"], scope.get("query_string", b"").decode("latin-1")
+        path = scope["path"]
+        query = scope.get("query_string", b"").decode("latin-1")
         other = path.rstrip("/") if path.endswith("/") else f"{path}/"
         is_safe = not path.startswith("//")  # which would lead to another host
         if is_safe and any(route.matches({**scope, "path": other})[0] != Match.NONE for route in self._router.routes):
@@ -196,7 +199,8 @@ class ArchiveCORSMiddleware:
 
     def _is_allowed_by_key(self, scope: Scope) -> bool:
         """Return whether a key of the archive that a request is about allows its origin."""
-        origin, match = find_header(scope, b"origin"), ARCHIVE_PATH.match(scope["path"])
+        origin = find_header(scope, b"origin")
+        match = ARCHIVE_PATH.match(scope["path"])
         archive = self._archives.get(match[1]) if match else None
         return origin is not None and archive is not None and has_key_for_origin(archive.key_archive, origin)
 
@@ -222,7 +226,8 @@ class TracingMiddleware:
         if not REQUEST_ID_PATTERN.fullmatch(id) or KEY_PATTERN.search(id):
             id = f"{getrandbits(64):016x}"  # no secret: `secrets` would ask the system, and wait for the GIL again
         state = scope[REQUEST_STATE_KEY] = RequestState(id)
-        start, status = time.perf_counter(), 500
+        start = time.perf_counter()
+        status = 500
 
         async def send_with_id(message: Message) -> None:
             nonlocal status

@@ -143,7 +143,8 @@ def describe_fields(errors: Sequence[Mapping[str, Any]]) -> list[FieldError]:
 
 
 def _describe(error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
+    kind = error["type"]
+    context = error.get("ctx", {})
     if kind in WRONG:
         return WRONG[kind].format(**context)
     if kind in EXPECTED_IN_REQUESTS:

@@ -82,7 +82,8 @@ class WriteBatcher:
         while self._waiting:
             await asyncio.sleep(self._next_at - clock() if self._is_searching() else 0)
             self._next_at = clock() + WRITE_WINDOW_S
-            batch, self._waiting = [(write, result) for write, result in self._waiting if not result.done()], []
+            batch = [(write, result) for write, result in self._waiting if not result.done()]
+            self._waiting = []
             try:
                 outcomes = await self._executor.run(partial(write_together, writes=[write for write, _ in batch]))
             except Exception as error:  # which each of the requests reports

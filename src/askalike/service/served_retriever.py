@@ -34,7 +34,8 @@ class ServedRetriever:
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
         """Open an archive's retriever and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
-        archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
+        archive = Archive.open(path, settings.engine)
+        ranker_pinned = settings.ranker is not None
         ranker = resolve_ranker(settings, path, ready_ranker(archive))
         version = _retriever_version(archive, ranker, ranker_pinned)
         retriever = ArchiveRetriever(

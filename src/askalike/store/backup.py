@@ -171,7 +171,9 @@ def _ignore_rebuildable(directory: Path) -> Callable[[Any, list[str]], set[str]]
 
 def _build_manifest(content: Path) -> BackupManifest:
     with Archive.open(content) as archive:
-        schema, questions, content_id = SCHEMA_VERSION, len(archive.view()), content_hash(archive)
+        schema = SCHEMA_VERSION
+        questions = len(archive.view())
+        content_id = content_hash(archive)
     paths = (path for path in sorted(content.rglob("*")) if path.is_file())
     sums = {path.relative_to(content).as_posix(): compute_sha256(path) for path in paths}
     return BackupManifest(FORMAT_VERSION, now(), questions, schema, content_id, sums)

@@ -130,7 +130,8 @@ def _compare(
     difference = Difference(table)
     by_key: dict[tuple[str, ...], BatchRecord] = {}
     for batch_record in records:
-        key, number = table.key_of(batch_record.record), batch_record.import_number
+        key = table.key_of(batch_record.record)
+        number = batch_record.import_number
         row = stored.get(key)
         is_repeated = key in by_key or (row is not None and row.import_number == number)
         if table.is_document and number is not None and is_repeated:

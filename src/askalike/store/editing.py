@@ -99,7 +99,8 @@ def put_question_with_answer(archive: Archive, question: Question, answer: Answe
 
 def delete_answers(archive: Archive, ids: Sequence[str]) -> int:
     """Delete answers; return how many existed. Questions that had accepted one of them have changed."""
-    wanted, execute = json.dumps(ids), archive._connection.execute
+    wanted = json.dumps(ids)
+    execute = archive._connection.execute
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
         sql = f"INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id {IN_JSON_SQL}"
         execute(sql, (change, wanted))

@@ -114,8 +114,11 @@ def read_encoding(archive: Path, encoder: str) -> EncodingProgress | None:
         with open(_path(archive, encoder), encoding="utf-8") as file:
             running = not _try_lock(file.fileno(), fcntl.LOCK_EX)
             content = json.loads(file.read())
-            done, total, problem = int(content["done"]), int(content["total"]), str(content["problem"])
-            waiting, wait_s = bool(content["waiting"]), float(content["retry_at"]) - clock()
+            done = int(content["done"])
+            total = int(content["total"])
+            problem = str(content["problem"])
+            waiting = bool(content["waiting"])
+            wait_s = float(content["retry_at"]) - clock()
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not running and not os.access(archive, os.W_OK):

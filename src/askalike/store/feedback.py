@@ -117,7 +117,8 @@ def export_feedback(archive: Archive, path: Path) -> int:
     The label is 1 for a positive verdict and 0 for a negative one. A text that a spreadsheet would run as a formula has
     an apostrophe before it. Raises InputError if the file cannot be written.
     """
-    view, rows = archive.view(), 0
+    view = archive.view()
+    rows = 0
     try:
         with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)

@@ -56,7 +56,8 @@ class ImportCounts:
 
     def add(self, difference: Difference, import_number: int) -> None:
         """Count the effects of writing a batch into one table, for the records of one import."""
-        name, counts = difference.table.name, self.by_table[difference.table.name]
+        name = difference.table.name
+        counts = self.by_table[difference.table.name]
         counts["added"] += sum(r.import_number == import_number for r in difference.new)
         for is_changed, rows in ((True, difference.changed), (False, difference.unchanged)):
             for record, row in rows:

@@ -127,7 +127,8 @@ def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
 
 def _count_renamed(archive: Archive, sink: PlanSink, source: Source, counts: ImportCounts) -> int:
     """Return how many questions of a source a plan has again with other ids only; 0 unless they may be over half."""
-    total, missing = count_records(archive, source, "questions"), _count_unmatched(archive, source, counts)["questions"]
+    total = count_records(archive, source, "questions")
+    missing = _count_unmatched(archive, source, counts)["questions"]
     if min(missing, counts.by_table["questions"]["added"]) <= MAX_RENAMED_SHARE * total:
         return 0
     sql = f"SELECT title, body FROM questions WHERE import_number IN {IMPORTS_OF_SOURCE_SQL}"

@@ -57,7 +57,9 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
             parse_origin(origin)
         except ValueError as error:
             raise SettingsError(str(error)) from None
-    id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
+    id = secrets.token_hex(6)
+    secret = secrets.token_urlsafe(32)
+    salt = secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
     execute(archive, f"INSERT INTO api_keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     return f"{KEY_PREFIX}{id}_{secret}"
@@ -113,7 +115,8 @@ def has_active_key(archive: Archive) -> bool:
 
 def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
     """Begin a session that ends after a number of hours, or with its key; return its secret."""
-    secret, begin = secrets.token_urlsafe(32), now()
+    secret = secrets.token_urlsafe(32)
+    begin = now()
     row = (_hash_session_secret(secret), key.id, begin, now(days_ago=-hours / 24))
     with write_transaction(archive) as connection:
         connection.execute("DELETE FROM sessions WHERE expires_at <= ?", (begin,))

@@ -47,7 +47,8 @@ class UnhelpedQuery(NamedTuple):
 def log_query(archive: Archive, query: LoggedQuery) -> None:
     """Log a query, unless the archive keeps nothing."""
     if get_keep_days(archive):
-        at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
+        at = now("milliseconds")
+        body = query.body[:MAX_STORED_BODY]
         row = (at, query.title, body, query.ranker, json.dumps(query.shown_ids), query.probability)
         columns = "created_at, title, body, ranker, shown_ids, probability"
         execute(archive, f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *row)
@@ -57,7 +58,8 @@ def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdi
     """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None; see `log_query`."""
     if not get_keep_days(archive):
         return
-    at, body = now("milliseconds"), query.body[:MAX_STORED_BODY]
+    at = now("milliseconds")
+    body = query.body[:MAX_STORED_BODY]
     row = (at, query.title, body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
     columns = "created_at, title, body, shown_ids, chosen_id, verdict, ranker"
     execute(archive, f"INSERT INTO feedback ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)

@@ -41,7 +41,8 @@ DATES: Mapping[type, Sequence[str]] = {
 }  # fmt: skip
 """The fields of each record type that are dates in ISO 8601: filters compare them as texts."""
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-MIN_NUMBER, MAX_NUMBER = -(2**63), 2**63 - 1
+MIN_NUMBER = -(2**63)
+MAX_NUMBER = 2**63 - 1
 Row = tuple[Any, ...]
 TARGETS_SQL = """SELECT l.source, l.target, t.number FROM json_each(?) k
     CROSS JOIN links l ON l.source = k.value AND l.kind = 'duplicate' AND l.target != l.source
@@ -167,7 +168,8 @@ def _field_checks() -> Mapping[type, Sequence[tuple[str, str, Check]]]:
 
 
 def _make_check(hint: Any) -> Check:
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    arguments = get_args(hint)
     if origin is Literal:
         return lambda value: value in arguments
     if origin is UnionType:
@@ -182,7 +184,8 @@ def _make_check(hint: Any) -> Check:
 
 
 def _describe(hint: Any) -> str:
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    arguments = get_args(hint)
     if origin is Literal:
         return f"one of {', '.join(arguments)}"
     if origin is UnionType:
@@ -210,7 +213,8 @@ def find_originals(database: Database, ids: Iterable[str]) -> Originals:
     targets: dict[str, list[str]] = {}
     docids: dict[str, int] = {}
     originals = Originals()
-    unread, read = wanted, set[str]()
+    unread = wanted
+    read = set[str]()
     while unread:
         rows = database._connection.read(TARGETS_SQL, (json.dumps(unread),))
         for source, target, docid in rows:

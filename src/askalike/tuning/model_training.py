@@ -138,7 +138,8 @@ class ModelTrainer:
         if self.teacher and family.needs_teacher:
             from askalike.learning.distil import DistillationSettings  # its import takes 0.2 s
 
-            texts, (title, whole) = DistillationSettings(), self._mean_lengths
+            texts = DistillationSettings()
+            (title, whole) = self._mean_lengths
             titles_per_question = texts.n_prefixes + texts.n_word_dropout + texts.n_recombined + 2 * texts.single_words
             words = len(self._view) * (title * titles_per_question + whole)
             return words / self.teacher.words_per_s + words / REFERENCE_TITLE_WORDS / REGRESSION_TITLES_PER_S

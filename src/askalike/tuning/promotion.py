@@ -91,7 +91,8 @@ def promote(
         return Promotion(name, active.name, False, f"{name} with these settings is already active", measure)
     queries = _select_queries(archive, (candidate, active))
     if queries.n < MIN_QUERIES:
-        pair, compared = None, f"{queries} are too few to decide whether it is better than {active.name}"
+        pair = None
+        compared = f"{queries} are too few to decide whether it is better than {active.name}"
         compared += f", {MIN_QUERIES} are needed"
         if queries.split_name is None:
             compared += f"; hold some out (askalike split {archive.path} --by cluster) and train again, or use tune"

@@ -102,7 +102,8 @@ def _task_from_given_splits(archive: Archive, names: Sequence[str], seed: int) -
         _cut_partition(archive, "train", TRAIN_SHARES, seed)
         dev = f"{PARTITION}/test"
     held_out = tuple(dict.fromkeys([dev, *(name for name in imported_splits(archive) if name != "train")]))
-    chosen_on, measured_on = _sample_dev(archive, dev, seed), load_split(archive, test)
+    chosen_on = _sample_dev(archive, dev, seed)
+    measured_on = load_split(archive, test)
     for name, split in ((dev, chosen_on), (test, measured_on)):
         if not _count_labelled(split):
             raise ArchiveError(

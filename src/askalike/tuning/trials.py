@@ -206,7 +206,8 @@ class TrialEvaluator:
     def _evaluate_batch(self, trials: Sequence[Trial], part: str, is_over: IsOver) -> None:
         if not trials:
             return
-        started, labels = time.monotonic(), self.parts[part]
+        started = time.monotonic()
+        labels = self.parts[part]
         runs = self._rank_batch(trials, labels, self.depth, is_over)
         evaluations = [self.measure_run(run, labels) for run in runs]
         seconds = (time.monotonic() - started) / len(trials)

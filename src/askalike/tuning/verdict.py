@@ -103,7 +103,8 @@ def choose(contest: Contest, queries: Sequence[str]) -> EvaluatedTrial:
     incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with few queries, the
     lack of a significant difference means little.
     """
-    incumbent, lexical = contest.incumbent, choose_lexical(contest, queries)
+    incumbent = contest.incumbent
+    lexical = choose_lexical(contest, queries)
     others = [e for e in contest.challengers if e.candidate.lexical_base in (None, lexical.trial)]
     baseline = _value_matrix([incumbent], queries)[:, 0]
     stages = _group_by_stage(others)
@@ -258,7 +259,8 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, contest: Contest)
         folds = list(nested_folds(queries, task.dev.qrels, seed=task.seed))
         choices = [(fold, choose(contest, rest)) for fold, rest in folds]
         fold_choices = [entry.candidate.name for _, entry in choices]
-        ours, alone = _merge_folds(choices), encoder
+        ours = _merge_folds(choices)
+        alone = encoder
         baseline = _merge_folds([(fold, best_lexical(contest, rest)) for fold, rest in folds])
     parts = split_groups(evaluator.task.archive, task.evaluation_split)
     compare = partial(paired_difference, groups={q: name for name, part in parts for q in part.queries})

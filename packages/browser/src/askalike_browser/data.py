@@ -32,7 +32,8 @@ def write_data(folder: Path, name: str, values: Mapping[str, Any], arrays: Mappi
             break
     content = bytearray(start)
     text = header.encode()
-    content[:4], content[4 : 4 + len(text)] = len(text).to_bytes(4, "little"), text
+    content[:4] = len(text).to_bytes(4, "little")
+    content[4 : 4 + len(text)] = text
     for key, array in arrays.items():
         at = places[key][1]
         content[at : at + array.nbytes] = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

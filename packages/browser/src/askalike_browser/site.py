@@ -57,7 +57,8 @@ class StaticSiteExport(Settings):
 
     def write(self, archive: Archive, folder: Path, track: ProgressTracker, log: LogCallback) -> Mapping[str, int]:
         """Write the files; return the number of questions, words, vectors and texts in them."""
-        view, ranker = archive.view(), build(archive=archive)
+        view = archive.view()
+        ranker = build(archive=archive)
         parts = find_parts(ranker, view.language)
         questions = [q for _, q in track(view.questions(), total=len(view), description="questions")]
         data = folder / "data"

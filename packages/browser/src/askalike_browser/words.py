@@ -91,7 +91,8 @@ class WordIndex:
 
     def values(self) -> dict[str, Any]:
         """Return the texts and numbers, for `write_data`."""
-        settings, language = self._extractor.settings, self._language or DEFAULT_LANGUAGE
+        settings = self._extractor.settings
+        language = self._language or DEFAULT_LANGUAGE
         rules = search_rules()
         return {
             "words": "\n".join(self.words),

@@ -76,7 +76,8 @@ class JsonApi:
     """The HTTP interface at an address. headers: sent with each request."""
 
     def __init__(self, session: ClientSession, address: str, headers: Mapping[str, str]) -> None:
-        self._session, self._headers = session, {"User-Agent": "askalike", **headers}
+        self._session = session
+        self._headers = {"User-Agent": "askalike", **headers}
         self._address = check_address(address.rstrip("/"))
 
     async def get(self, path: str, query: Mapping[str, Any] | None = None, timeout_s: float = TIMEOUT_S) -> Any:
@@ -132,7 +133,8 @@ class JsonApi:
         self, method: str, address: str, headers: Mapping[str, str], body: bytes, timeout_s: float
     ) -> tuple[int, str, bytes]:
         """Return status, Retry-After and content of the response, which has to be complete in time."""
-        shown, content = address.partition("?")[0], bytearray()
+        shown = address.partition("?")[0]
+        content = bytearray()
         try:
             async with (
                 asyncio.timeout(timeout_s),

@@ -175,7 +175,9 @@ class Bot:
 
     async def _search(self, message: ChatMessage) -> Hit | None:
         """Return the question to name, if the best one is likely enough to ask the same."""
-        limits, found, own = self._service.limits, await self._service.find(message), await self._chat.link(message)
+        limits = self._service.limits
+        found = await self._service.find(message)
+        own = await self._chat.link(message)
         hit = next((hit for hit in found.results if hit.url != own and not hit.duplicate_of), None)
         if hit is None:
             return None
@@ -250,7 +252,8 @@ async def _receive_always(chat: Chat, heard: asyncio.Queue[Payload], first_pause
     """Connect again and again. Raises RefusedBotError."""
     pause_s = first_pause_s
     while True:
-        started, reason = time.monotonic(), "asked to reconnect"
+        started = time.monotonic()
+        reason = "asked to reconnect"
         try:
             async with aclosing(chat.receive()) as payloads:
                 async for payload in payloads:

@@ -208,7 +208,8 @@ class SlackChat(Chat):
         author = row.user or row.bot_id or ""
         is_bot = bool(row.bot_id) or row.subtype == "bot_message" or author in ("USLACKBOT", self._own_id)
         is_solution = any(_emoji(reaction.name) == "solved" for reaction in row.reactions)
-        thread, text = f"{channel}/{row.first}", plain_text(row.text or "")
+        thread = f"{channel}/{row.first}"
+        text = plain_text(row.text or "")
         return ChatMessage(channel, row.ts, thread, text, author, float(row.ts), is_bot, is_solution)
 
     async def _call(self, method: str, **fields: Any) -> Mapping[str, Any]:

@@ -248,7 +248,8 @@ class OpenSearchConnection:
 
     def _send_documents(self, index: str, lines: Sequence[Line]) -> dict[str, int]:
         """Send documents until each is stored or refused as an old version; return id → the answer's status."""
-        remaining, statuses = list(lines), dict[str, int]()
+        remaining = list(lines)
+        statuses = dict[str, int]()
 
         def send(tries: int) -> None:
             nonlocal remaining
@@ -285,13 +286,16 @@ class OpenSearchConnection:
         params: Mapping[str, Any] | None = None,
     ) -> Any:  # fmt: skip
         """tries: how often this request was sent before; each attempt may have used several nodes."""
-        is_read, most_s = method == "GET" or path.endswith(READS), self.address.timeout_s
-        delay, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
+        is_read = method == "GET" or path.endswith(READS)
+        most_s = self.address.timeout_s
+        delay = self._reads if is_read else self._writes
+        nodes = len(self.address.hosts)
         give_up_s = delay.give_up_s(tries, most_s) if is_read and nodes > 1 else most_s
         timeout: Any = self._make_timeout(read=give_up_s)
 
         def ask() -> Any:
-            started, options = time.monotonic(), dict(params or {})
+            started = time.monotonic()
+            options = dict(params or {})
             answer = self._client.transport.perform_request(method, path, params=options, body=body, timeout=timeout)
             if answer == "":  # the connection broke within the head of the answer
                 raise self._errors.ConnectionError("N/A", "the answer is empty", EOFError())
@@ -328,7 +332,9 @@ class OpenSearchConnection:
         attempt: called with the number of earlier attempts. seconds: how long to retry; a read is not given up before a
         node has had the whole timeout of the address for it.
         """
-        until, wait, tries = time.monotonic() + (RETRY_S if seconds is None else seconds), FIRST_WAIT_S, 0
+        until = time.monotonic() + (RETRY_S if seconds is None else seconds)
+        wait = FIRST_WAIT_S
+        tries = 0
         while True:
             try:
                 return attempt(tries)

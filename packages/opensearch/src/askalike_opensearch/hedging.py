@@ -60,7 +60,8 @@ class RoundRobinSelector:
 
     def select(self, connections: Sequence[Any]) -> Any:
         """Return one of the nodes not known to be dead."""
-        first, asked = next(self._numbers), _asked.get()
+        first = next(self._numbers)
+        asked = _asked.get()
         turns = [connections[(first + n) % len(connections)] for n in range(len(connections))]
         chosen = next((node for node in turns if node not in (asked or ())), turns[0])
         if asked is not None:

@@ -191,8 +191,10 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
 
     def _empty_generation(self, name: str) -> StoredState:
         """Return the state of an empty generation, with a routing value for each shard."""
-        path, routings = f"/{name}/_search_shards", dict[int, str]()
-        shards, numbers = self.cluster.request("GET", path)["shards"], count()
+        path = f"/{name}/_search_shards"
+        routings = dict[int, str]()
+        shards = self.cluster.request("GET", path)["shards"]
+        numbers = count()
         while len(routings) < len(shards):
             number = str(next(numbers))
             [[copy, *_]] = self.cluster.request("GET", path, routing=number)["shards"]

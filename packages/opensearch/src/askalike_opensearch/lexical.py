@@ -182,7 +182,8 @@ class OpenSearchLexicalSearcher:
         """Look up the completions of unfinished words. Raises SettingsError for queries with weights of words."""
         if any(query.weights is not None for query in queries):
             raise SettingsError("OpenSearch cannot weight the words of a query; rank without --engine")
-        queries, completions = list(queries), []
+        queries = list(queries)
+        completions = []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
             marked = [term for field in range(self._statistics.field_count) for term in mark_terms(found, field)]
@@ -235,7 +236,8 @@ class OpenSearchLexicalSearcher:
     def _own_scores(self, prepared: PreparedOpenSearchQueries, row: int) -> NDArray[np.float64]:
         """Return the score of a query for a text with the same words, in each field, (F); 0 without words."""
         query, completions = prepared.queries[row], prepared.completions[row]
-        counts, own = Counter(query.terms), np.zeros(self._statistics.field_count)
+        counts = Counter(query.terms)
+        own = np.zeros(self._statistics.field_count)
         if not (terms := [*counts, *completions]):
             return own
         fields = np.array(list(map(field_of, terms)))
@@ -359,7 +361,8 @@ class OpenSearchLexicalSearcher:
         """Return the clauses whose scores are summed; of the completions in a field, only the best counts."""
 
         def make(term: str, count: int = 1) -> Mapping[str, Any]:
-            name, boost = self._names[kind][field_of(term)], count * prepared.weight(row, term)
+            name = self._names[kind][field_of(term)]
+            boost = count * prepared.weight(row, term)
             if kind == OWN:
                 return {"term": {name: {"value": word_of(term), "boost": boost}}}
             lengths, scores = self._statistics.rephrasing_table(prepared.similarity, term)

@@ -54,7 +54,8 @@ def init_cluster(url: str, shards: int, replicas: int) -> str:
 def index_status(archive: Archive, ranker: Ranker) -> list[OpenSearchStatus]:
     """Return the state of all indexes of a ranker and an archive in the cluster. Raises EngineError."""
     view = archive.view()
-    cluster, statuses = connect_to(archive), []
+    cluster = connect_to(archive)
+    statuses = []
     command = f"askalike index {archive.path} --ranker {ranker.name} --engine {NAME}+{cluster.address}"
     for index in ranker.indexes(view, refresh=False):
         if not isinstance(index, OpenSearchIndex):
@@ -62,10 +63,8 @@ def index_status(archive: Archive, ranker: Ranker) -> list[OpenSearchStatus]:
         try:
             index.refresh()
         except SearchIndexError:
-            behind, advice = (
-                view.change,
-                f"it was built with other settings or another version; run: {command} --rebuild",
-            )
+            behind = view.change
+            advice = f"it was built with other settings or another version; run: {command} --rebuild"
         else:
             behind = pending_changes(view, index.state.change)[0]
             advice = f"it is behind the archive; run: {command}" if behind else ""

@@ -92,7 +92,8 @@ def similarity_settings(similarity: TermScorer) -> Mapping[str, Any]:
             model, effect = similarity.basic_model, similarity.after_effect
             return {"type": "DFR", "basic_model": model, "after_effect": effect, **_normalisation(similarity)}
         case IbSimilarity():
-            lam, normalisation = {"lambda": similarity.lam}, _normalisation(similarity)
+            lam = {"lambda": similarity.lam}
+            normalisation = _normalisation(similarity)
             return {"type": "IB", "distribution": similarity.distribution, **lam, **normalisation}
         case TfidfSimilarity():
             idf = "Math.log((field.docCount + 1.0) / (term.docFreq + 1.0)) + 1.0"
@@ -103,7 +104,8 @@ def similarity_settings(similarity: TermScorer) -> Mapping[str, Any]:
 
 
 def _normalisation(similarity: DfrSimilarity | IbSimilarity) -> dict[str, str | float]:
-    name, parameters = similarity.normalisation, {"h3": ("mu", similarity.mu), "z": ("z", similarity.z)}
+    name = similarity.normalisation
+    parameters = {"h3": ("mu", similarity.mu), "z": ("z", similarity.z)}
     if name == "none":
         return {"normalization": "no"}
     parameter, value = parameters.get(name, ("c", similarity.c))

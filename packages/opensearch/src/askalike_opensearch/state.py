@@ -85,7 +85,9 @@ class SharedIndex(Generic[SearcherT]):
 
     def searcher(self, make: Callable[[StoredState | None], SearcherT]) -> SearcherT:
         """Return the searcher of the state; it is replaced once every shard copy shows that state."""
-        now, stored, settled_at = time.monotonic(), self.stored, self._changed_at + SETTLING_S
+        now = time.monotonic()
+        stored = self.stored
+        settled_at = self._changed_at + SETTLING_S
         if self._made is None or self._made[0] is not stored or self._made[1] < settled_at <= now:
             self._made = stored, now, make(stored)
         return self._made[2]

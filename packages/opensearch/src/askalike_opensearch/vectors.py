@@ -119,7 +119,8 @@ class OpenSearchVectorSearcher:
         """Return the k best questions of each query, each by its best phrasing. A query of zeros finds nothing."""
         rows, nonzero = self._join_queries(queries)
         filters = filter_clauses(allowed)
-        found, size = [dict[int, float]()] * len(rows), min(k, MAX_WINDOW)
+        found = [dict[int, float]()] * len(rows)
+        size = min(k, MAX_WINDOW)
         left = [q for q in range(len(rows)) if nonzero[q] and k > 0]
         while left:  # all queries together; again where several rows belong to one question and too few are left
             pending = {q: self._search(rows[q], queries.exclusions[q], filters, size) for q in left}

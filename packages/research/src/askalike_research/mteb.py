@@ -91,7 +91,8 @@ class ArchiveSearch:
 
 def _documents(corpus: Iterable[Row]) -> Iterator[Row]:
     for document in corpus:
-        title, text = str(document.get("title") or "").strip(), str(document.get("text") or "").strip()
+        title = str(document.get("title") or "").strip()
+        text = str(document.get("text") or "").strip()
         if title or text:
             yield {"id": str(document["id"]), "title": title or text, "body": text if title else ""}
 

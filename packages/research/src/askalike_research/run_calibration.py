@@ -87,7 +87,8 @@ def calibrate_run(
     """
     queries = [id for id in run if any(grade > 0 for grade in qrels.get(id, {}).values())]
     first, later, wrong = collect_labelled_hits(_label_hits(run, id, qrels[id]) for id in queries)
-    n_right, needed = int(first.relevant.sum()), MIN_QUERIES // 10
+    n_right = int(first.relevant.sum())
+    needed = MIN_QUERIES // 10
     if len(queries) < MIN_QUERIES or min(n_right, len(first.relevant) - n_right) < needed:
         found = f"{format_count(len(queries), 'query')} with a relevant document, {n_right} right first hits"
         raise InputError(

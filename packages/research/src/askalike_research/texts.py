@@ -52,7 +52,8 @@ def load_texts(
     if not (archive / "archive.sqlite").is_file():
         return ReportTexts(queries)
     with Archive.open(archive) as opened:
-        view, ids = opened.view(kind=kind), dict.fromkeys(documents)
+        view = opened.view(kind=kind)
+        ids = dict.fromkeys(documents)
         if kind == "questions":
             return ReportTexts(queries, view.get_questions(ids))
         answers = view.get_answers(ids).values()

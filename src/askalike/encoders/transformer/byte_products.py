@@ -130,7 +130,8 @@ def pack_weights(layers: Sequence[Affine]) -> ByteWeights:
 
 def _pack(linear: Affine) -> ByteWeights:
     numbers, scales = quantise(linear.weight)
-    groups, blocks = len(numbers) // COLUMNS, numbers.shape[1]
+    groups = len(numbers) // COLUMNS
+    blocks = numbers.shape[1]
     fours = numbers.reshape(groups, COLUMNS, blocks, BLOCK_SIZE // 4, 4).transpose(0, 2, 3, 1, 4)
     units = scales.reshape(groups, COLUMNS, blocks).transpose(0, 2, 1)
     return ByteWeights(fours.reshape(groups, -1), units.reshape(groups, -1), linear.bias.reshape(groups, COLUMNS))
@@ -158,7 +159,8 @@ def multiply(rows: ByteRows, inputs: int, weights: ByteWeights, layer: int, out:
 
     Each tile reads a panel of weights from end to end, which the processor foresees better than one group in turns.
     """
-    count, groups = len(out), out.shape[1] // COLUMNS
+    count = len(out)
+    groups = out.shape[1] // COLUMNS
     tiles = (count + MAX_ROWS - 1) // MAX_ROWS
     panels = (groups * COLUMNS * inputs + PANEL_BYTES - 1) // PANEL_BYTES
     for panel in range(panels):

@@ -62,7 +62,8 @@ def run_layers(
     """
     states, joined, change, rounded = workspace.states, workspace.joined, workspace.change, workspace.rounded
     norms = weights.norms
-    hidden, small = states.shape[1], np.float32(epsilon)
+    hidden = states.shape[1]
+    small = np.float32(epsilon)
     add_and_normalise(states, change, norms[0], norms[1], small)
     for layer in range(len(norms) // 4):
         round_rows(states, rounded)
@@ -128,7 +129,8 @@ def make_workspace(states: Floats32, heads: int, inner: int) -> Workspace:
     count, lanes = texts * tokens, tokens + -tokens % LANES
     joined, inside = (np.empty((count, columns), np.float32) for columns in (3 * hidden, inner))
     keys, scores = (np.zeros((rows, lanes), np.float32) for rows in (hidden // heads, MAX_ROWS))
-    rounded, change = make_rows(count, max(hidden, inner)), np.zeros((count, hidden), np.float32)
+    rounded = make_rows(count, max(hidden, inner))
+    change = np.zeros((count, hidden), np.float32)
     return Workspace(states.reshape(count, hidden), joined, change, inside, rounded, keys, scores)
 
 
@@ -180,10 +182,13 @@ def run_modern_layers(
     """
     states, joined, change, rounded = workspace.states, workspace.joined, workspace.change, workspace.rounded
     inner, norms = workspace.inner, weights.norms
-    hidden, gated, small = states.shape[1], inner.shape[1] // 2, np.float32(epsilon)
+    hidden = states.shape[1]
+    gated = inner.shape[1] // 2
+    small = np.float32(epsilon)
     normalise(states, norms[0], norms[1], small, states)
     for layer in range(len(is_local)):
-        place, local = 4 * layer, is_local[layer]
+        place = 4 * layer
+        local = is_local[layer]
         if layer:
             normalise(states, norms[place], norms[place + 1], small, normed)
             round_rows(normed, rounded)
@@ -221,7 +226,8 @@ class CompiledModernBert:
 
     def run(self, embedded: Floats32, bias: Floats32 | None) -> Floats32:
         """See LayerRunner.run."""
-        tokens, model = embedded.shape[1], self._model
+        tokens = embedded.shape[1]
+        model = self._model
         tables = [np.concatenate(model.waves(is_local, tokens), 1) for is_local in (False, True)]
         waves = np.concatenate(tables).astype(np.float32)
         added = np.zeros((0, tokens), np.float32)

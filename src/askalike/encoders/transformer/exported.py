@@ -124,7 +124,9 @@ def _widen_node(node: Any) -> Sequence[Any]:
     """Return a product of bytes as one of 32-bit numbers without their zero points; any other node unchanged."""
     if node.op_type != BYTE_PRODUCT:
         return [node]
-    out, nodes, factors = node.output[0], [], []
+    out = node.output[0]
+    nodes = []
+    factors = []
     for place in (0, 1):
         factor = f"{out}.{place}"
         nodes.append(onnx.helper.make_node("Cast", [node.input[place]], [factor], to=onnx.TensorProto.FLOAT))

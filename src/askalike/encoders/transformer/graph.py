@@ -227,8 +227,10 @@ def read_splade(transformer: Path, pooling: Path, bits: Bits) -> Step:
 
 def _build_head(folder: Path, pooling: str, logarithms: int, bits: Bits) -> bytes:
     """Return the graph from the states of a text to its weights."""
-    config, tensors = read_json(folder / "config.json"), map_tensors(folder)
-    transformer, kind = open_transformer(config, tensors, folder), str(config["model_type"])
+    config = read_json(folder / "config.json")
+    tensors = map_tensors(folder)
+    transformer = open_transformer(config, tensors, folder)
+    kind = str(config["model_type"])
     dense, norm, words = HEADS[kind]
     if f"{dense}.weight" not in tensors:
         raise InputError(f"{folder}: the weights have no tensor {dense}.weight; expected a masked language model")

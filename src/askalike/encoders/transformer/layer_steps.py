@@ -96,7 +96,8 @@ def normalise(
         total = ZERO
         for i in range(len(own)):
             total += own[i]
-        mean, squares = total / size, ZERO
+        mean = total / size
+        squares = ZERO
         for i in range(len(own)):
             squares += (own[i] - mean) * (own[i] - mean)
         factor = ONE / np.sqrt(squares / size + epsilon)
@@ -145,7 +146,8 @@ def attend(
     scores of some tokens, (MAX_ROWS, tokens). Both are padded to whole vectors of tokens.
     """
     tokens, hidden = out.shape
-    lanes, size = keys.shape[1], hidden // heads
+    lanes = keys.shape[1]
+    size = hidden // heads
     scale = ONE / np.sqrt(np.float32(size))
     tiles = (tokens + MAX_ROWS - 1) // MAX_ROWS
     for head in range(heads):
@@ -172,7 +174,8 @@ def softmax(scores: Floats32, count: int) -> None:
 
     For speed, scores up to the end of the last vector are computed as well; they are meaningless.
     """
-    largest, total = scores[0], ZERO
+    largest = scores[0]
+    total = ZERO
     for i in range(1, count):
         largest = max(largest, scores[i])
     for i in range(len(scores)):

@@ -91,7 +91,9 @@ def _read_route(folder: Path, role: str) -> Sequence[Module]:
     path = next((folder / name for name in ROUTER_FILES if (folder / name).exists()), folder / ROUTER_FILES[0])
     described = read_json(path)
     try:
-        structure, types, parameters = described["structure"], described["types"], described.get("parameters", {})
+        structure = described["structure"]
+        types = described["types"]
+        parameters = described.get("parameters", {})
         routes = {ast.literal_eval(key): route for key, route in (parameters.get("route_mappings") or {}).items()}
         by_task = [routes[key] for key in ((role, "text"), (role, None), (None, "text"), (None, None)) if key in routes]
         names = [*by_task, role, "text", parameters.get("default_route")]
@@ -148,7 +150,8 @@ def _read_dense(folder: Path) -> Step:
     tensors = {key: to_float32(tensor) for key, tensor in map_tensors(folder).items()}
     if "linear.weight" not in tensors:
         raise InputError(f"{folder}: the weights have no tensor linear.weight")
-    weight, bias = tensors["linear.weight"].T.copy(), tensors.get("linear.bias", np.zeros(1, np.float32))
+    weight = tensors["linear.weight"].T.copy()
+    bias = tensors.get("linear.bias", np.zeros(1, np.float32))
     if not config.get("use_residual"):
         return lambda values: ACTIVATIONS[name](values @ weight + bias)
     residual = tensors.get("residual.weight", np.eye(len(weight), dtype=np.float32)).T

@@ -142,7 +142,8 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
     for (at, terms, _), own_ids in zip(parts, new_ids, strict=True):
         segment, starts = segments[at], segments[at].starts[terms.start : terms.stop + 1]
         docs = new_docs[at][segment.decode_docs(starts[0], starts[-1])]
-        ids, live = np.repeat(own_ids.astype(np.int32), np.diff(starts)), docs >= 0
+        ids = np.repeat(own_ids.astype(np.int32), np.diff(starts))
+        live = docs >= 0
         postings.append((docs[live], ids[live], segment.code_tf[segment.codes[starts[0] : starts[-1]][live]]))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     columns = _group_by_document(docs, term_ids, tfs, len(docids))
@@ -163,7 +164,8 @@ def _list_terms(segment: Segment, stored_fields: Array) -> Iterator[tuple[range,
 
 def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: int) -> tuple[Array, Array, Array]:
     """Return the same triples grouped by document: (offsets, terms, frequencies)."""
-    offsets, ends = np.zeros(document_count + 1, np.int64), np.empty(document_count, np.int64)
+    offsets = np.zeros(document_count + 1, np.int64)
+    ends = np.empty(document_count, np.int64)
     grouped_terms, grouped_tfs = (np.empty(len(docs), np.int32) for _ in range(2))
     _scatter(docs, terms, tfs, offsets, ends, grouped_terms, grouped_tfs)
     return offsets, grouped_terms, grouped_tfs
@@ -229,7 +231,8 @@ class TermLists(NamedTuple):
 
 
 def _build_segment(forward: ForwardIndex, exact_lengths: bool) -> Segment:
-    stored_fields, field_count = forward.stored_fields, len(forward.stored_fields)
+    stored_fields = forward.stored_fields
+    field_count = len(forward.stored_fields)
     term_fields = fields_of_terms(forward.term_bytes, forward.term_offsets, field_count)
     lengths = np.zeros((field_count, len(forward.docids)), np.int32)
     _sum_lengths(forward.offsets, forward.terms, forward.tfs, term_fields, lengths)
@@ -293,7 +296,8 @@ def _count(values: Array, starts: Array, heads: Array) -> None:
 
 def _invert(terms: Array, tfs: Array, offsets: Array, vocabulary_size: int) -> tuple[Array, Array, Array]:
     """Return the postings by term, documents ascending: (starts, docs, frequencies)."""
-    docs, counts = np.empty(len(terms), np.int32), np.ones(len(terms), np.int32)
+    docs = np.empty(len(terms), np.int32)
+    counts = np.ones(len(terms), np.int32)
     heads, starts = (np.zeros(vocabulary_size + 1, np.int64) for _ in range(2))
     _sort_postings(terms, tfs, offsets, heads, np.empty(vocabulary_size, np.int64), docs, counts, starts)
     return starts, docs[: starts[-1]].copy(), counts[: starts[-1]].copy()
@@ -346,7 +350,8 @@ def _assign_codes(
 
     A posting's length is that of its term's field. term_fields: (terms). scored_lengths: (fields, documents).
     """
-    slots, codes = np.full(1 << 18, -1, np.int32), np.empty(len(docs), np.uint16)
+    slots = np.full(1 << 18, -1, np.int32)
+    codes = np.empty(len(docs), np.uint16)
     code_tf, code_length = (np.empty(MAX_CODES + 1, np.int32) for _ in range(2))
     known = _number_pairs(starts, docs, tf, term_fields, scored_lengths, slots, codes, code_tf, code_length)
     return codes, code_tf[:known].copy(), code_length[:known].copy()

@@ -105,7 +105,8 @@ class LexicalWriter(IndexWriter[LiveSegment]):
             self._flush()
 
     def _build_added(self) -> Sequence[LiveSegment]:
-        builder, self._builder = self._builder, self._make_builder()
+        builder = self._builder
+        self._builder = self._make_builder()
         return list(map(LiveSegment.from_segment, builder.build())) if len(builder) else ()
 
     def _merge(self, segments: Sequence[LiveSegment]) -> Sequence[CommittedSegment[LiveSegment]]:

@@ -138,7 +138,8 @@ def swap(heap: TopKHeap, a: int, b: int) -> None:
 def sift_down(heap: TopKHeap, at: int) -> None:
     """Move an entry down until none below it is worse."""
     while True:
-        worst, left = at, 2 * at + 1
+        worst = at
+        left = 2 * at + 1
         if left < heap.size[0] and _is_worse(heap, left, worst):
             worst = left
         if left + 1 < heap.size[0] and _is_worse(heap, left + 1, worst):
@@ -316,7 +317,9 @@ def _add_completions(
 @inlined()
 def _collect_window(window: Array, low: int, high: int, min_score: int, candidates: Array, sums: Array) -> int:
     """Move the documents low:high whose sums are at least `min_score` into a list, and clear all sums."""
-    n, threshold, base = 0, np.int32(min_score), low - low % WINDOW
+    n = 0
+    threshold = np.int32(min_score)
+    base = low - low % WINDOW
     for block in range(low - base, high - base, BLOCK_SIZE):
         reaching = mark_reaching(window, block, threshold)
         while reaching:
@@ -339,7 +342,8 @@ def _collect_touched(
     for j in range(len(places)):
         place = places[j]
         score = window[place]
-        docs[at], sums[at] = base + place, score
+        docs[at] = base + place
+        sums[at] = score
         at += np.uint64(score >= min_score)
         window[place] = 0
     return np.int64(at)
@@ -362,7 +366,8 @@ def _min_competitive_score(heap: TopKHeap, docid: int) -> int:
 @inlined()
 def _count_at_least(sums: Array, min_score: int) -> int:
     """Return the number of sums that reach `min_score`."""
-    n, threshold = np.uint64(0), np.int32(min_score)
+    n = np.uint64(0)
+    threshold = np.int32(min_score)
     for block in range(0, len(sums), BLOCK_SIZE):
         n += count_ones(mark_reaching(sums, block, threshold))
     return np.int64(n)
@@ -375,7 +380,8 @@ def _find_nth_largest(sums: Array, n: int, nth: int) -> int:
     while end % BLOCK_SIZE:  # sums are examined in blocks
         sums[end] = 0
         end += 1
-    reached, missed = ONE, np.int64(1 << 30)
+    reached = ONE
+    missed = np.int64(1 << 30)
     while missed - reached > reached >> 12:
         middle = (reached + missed) // 2
         if _count_at_least(sums[:end], middle) >= nth:
@@ -413,7 +419,9 @@ def _choose_first_added(
     counts: the number of candidates left in a sample once each term and those after it are scored, at two limits.
     growth: 0 if the limit is the lower of these, 1 if it is the higher one. documents: the number of those ahead.
     """
-    share, left, lookups = documents / SAMPLE_SIZE, counts[2], 0
+    share = documents / SAMPLE_SIZE
+    left = counts[2]
+    lookups = 0
     for i in range(essential + 1):
         at_lower, at_higher = max(np.float64(counts[0, i]), 0.5), max(np.float64(counts[1, i]), 0.5)
         left[i] = np.int64(share * at_lower * math.exp(growth * math.log(at_higher / at_lower)))
@@ -461,7 +469,8 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         # A document with inessential terms only cannot reach the limit, so that it need not become a candidate.
         while essential < loose and rest[essential + 1] < limit:
             essential += 1
-        end, sampling = low - low % WINDOW + WINDOW, False
+        end = low - low % WINDOW + WINDOW
+        sampling = False
         if sampled_limit:
             high = min(end, low + size)
             growth = (limit - sampled_limit) / (sampled_limit * LIMIT_GROWTH)
@@ -482,13 +491,17 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             added = essential
             dense = essential_postings * WINDOW > SAMPLE_SIZE * documents
             if essential and dense and low + 4 * SAMPLE_SIZE < min(end, documents):
-                high, added, sampling, sampled_limit = low + SAMPLE_SIZE, 0, True, limit
+                high = low + SAMPLE_SIZE
+                added = 0
+                sampling = True
+                sampled_limit = limit
                 higher_limit = limit + np.int64(limit * LIMIT_GROWTH)
                 counted = essential
                 while counted < loose and rest[counted + 1] < higher_limit:
                     counted += 1
         size = min(size * WINDOW_GROWTH, WINDOW)
-        base, touched = low - low % WINDOW, 0
+        base = low - low % WINDOW
+        touched = 0
         for i in range(added, terms):
             one = _get_posting_list(p, t, i)
             firsts[i] = _advance(blocks, places, ranks, one, lasts[i], low)

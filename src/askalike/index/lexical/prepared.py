@@ -87,7 +87,9 @@ class PreparedBatch:
         cls, terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64], weights_of_fields: FieldWeights
     ) -> Self:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        known, fields, own_texts = scores.terms, np.empty(len(numbers), np.int64), np.empty((3, len(numbers)))
+        known = scores.terms
+        fields = np.empty(len(numbers), np.int64)
+        own_texts = np.empty((3, len(numbers)))
         of_fields = np.array(weights_of_fields or (1.0,) * len(known.statistics))
         factors, word_factors = terms.field_factors, terms.word_factors
         if factors is None:
@@ -147,7 +149,10 @@ class TermColumns(Sequence[QueryTerms]):
     @classmethod
     def of_queries(cls, queries: Sequence[QueryTerms], complete: Callable[[str], Sequence[str]], fields: int) -> Self:
         """Collect the terms of queries. complete: returns the completions of a prefix. fields: their number."""
-        offsets, names, counts, completes = [0], list[str](), list[float](), list[int]()
+        offsets = [0]
+        names = list[str]()
+        counts = list[float]()
+        completes = list[int]()
         for query in queries:
             own = query.weights if query.weights is not None else Counter(query.terms)
             names += own
@@ -186,8 +191,10 @@ class TermColumns(Sequence[QueryTerms]):
         first word: a title's, then its body's. reads_bodies: of each field, whether it is compared with bodies, too.
         """
         words, numbers, ends = terms
-        fields, queries = len(reads_bodies), len(ends) // 2
-        offsets, found = np.zeros(queries + 1, np.int64), np.empty((2, fields * len(numbers)), np.int64)
+        fields = len(reads_bodies)
+        queries = len(ends) // 2
+        offsets = np.zeros(queries + 1, np.int64)
+        found = np.empty((2, fields * len(numbers)), np.int64)
         reads = np.array(reads_bodies, np.bool_)
         _count_words(numbers, ends, reads, np.full(fields * len(words), -1), offsets, found[0], found[1])
         keys, counts = found[:, : offsets[-1]]
@@ -250,7 +257,9 @@ def _weigh_terms(
     """
     max_terms = 0
     for q in range(len(bounds)):
-        first, last, bound = offsets[q], offsets[q + 1], 0.0
+        first = offsets[q]
+        last = offsets[q + 1]
+        bound = 0.0
         max_terms = max(max_terms, last - first)
         for m in range(first, last):
             fields[m], information[m] = known_fields[numbers[m]], known_information[numbers[m]]
@@ -263,12 +272,14 @@ def _weigh_terms(
             words, most, least = 0.0, 0.0, np.inf
             for m in range(first, last):
                 if fields[m] == f and completes[m]:
-                    most, least = max(most, counts[m]), min(least, information[m])
+                    most = max(most, counts[m])
+                    least = min(least, information[m])
                 elif fields[m] == f:
                     words += counts[m]
             for m in range(first, last):
                 if fields[m] == f:
-                    own_texts[0, m], own_texts[1, m] = counts[m], words + most
+                    own_texts[0, m] = counts[m]
+                    own_texts[1, m] = words + most
                     if completes[m]:
                         own_texts[0, m], information[m] = most, least
                     own_texts[2, m] = own_texts[0, m] * (weights[m] / counts[m])
@@ -284,7 +295,8 @@ def _count_words(
 
     See TermColumns.of_texts. last: (F · W), −1: where each word was last written.
     """
-    words, n = len(last) // len(reads_bodies), 0
+    words = len(last) // len(reads_bodies)
+    n = 0
     for q in range(len(offsets) - 1):
         for f in range(len(reads_bodies)):
             start = n

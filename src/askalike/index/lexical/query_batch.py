@@ -148,7 +148,8 @@ def search_queries(
 ) -> None:  # fmt: skip
     """Search one segment for the queries from `first` on, one for each heap; after the last segment, sort the heaps."""
     for row in range(len(heaps.size)):
-        t, q = buffers.terms, first + row
+        t = buffers.terms
+        q = first + row
         n = _select_terms(p, tables, batch, q, t)
         heap = TopKHeap(heaps.scores[row], heaps.docids[row], heaps.size[row : row + 1])
         if n:
@@ -205,7 +206,9 @@ class DocumentMatches(NamedTuple):
 def _find_rows_in_list(p: PostingArrays, term: int, n: int, reached: int, buffers: MatchBuffers) -> int:
     """Write the places of n rows in a term's list; return the position that the last one is at, or before."""
     rows, places = buffers.rows[0], buffers.rows[2]
-    start, end, bitmap = p.starts[term], p.starts[term + 1], int(p.bitmap_of[term])
+    start = p.starts[term]
+    end = p.starts[term + 1]
+    bitmap = int(p.bitmap_of[term])
     at = max(reached, start)
     for r in range(n):
         row = rows[r]
@@ -235,7 +238,8 @@ def _score_term(
         return
     buffers.reached[m] = _find_rows_in_list(p, term, n, buffers.reached[m], buffers)
     start, entries = p.starts[term], tables.entries[tables.starts[number] :]
-    by_code, inverse = p.starts[term + 1] - start > tables.code_count, 1.0 / scale  # exact, as it is a power of two
+    by_code = p.starts[term + 1] - start > tables.code_count  # exact, as it is a power of two
+    inverse = 1.0 / scale
     for r in range(n):
         at = buffers.rows[2, r]
         added[r] = np.nan
@@ -249,7 +253,10 @@ def _match_row(
     p: PostingArrays, batch: QueryBatch, q: int, r: int, matches: DocumentMatches, buffers: MatchBuffers
 ) -> None:
     """Update the pair of row r where the row's result is better. The best completion in a field counts."""
-    first, last, sums, i = batch.offsets[q], batch.offsets[q + 1], buffers.sums, buffers.rows[1, r]
+    first = batch.offsets[q]
+    last = batch.offsets[q + 1]
+    sums = buffers.sums
+    i = buffers.rows[1, r]
     sums[:, :] = 0.0
     for m in range(first, last):
         added, field = buffers.added[m - first, r], batch.fields[m]
@@ -297,7 +304,9 @@ def match_documents(
     """
     first = ZERO
     for q in range(len(ends)):
-        n, excluded, phrasing = ZERO, batch.excluded[q, 0], batch.excluded[q, 1]
+        n = ZERO
+        excluded = batch.excluded[q, 0]
+        phrasing = batch.excluded[q, 1]
         for i in range(first, ends[q]):
             row = first_row(p.docids, docids[i])
             if not n and (i == first or docids[i] < docids[i - 1]):
@@ -336,7 +345,9 @@ def list_term_scores(
                 if np.isnan(score) or (field and score <= (0.0 if is_other else scores[n - 1])):
                     continue
                 n += is_other
-                terms[n - 1], scores[n - 1], last_field = batch.terms[m], score, field
+                terms[n - 1] = batch.terms[m]
+                scores[n - 1] = score
+                last_field = field
             counts[i] = n - start
         document = ends[q]
     return n
@@ -363,13 +374,15 @@ def compare_with_queries(
                     continue
                 own = own_weights[m] * own_scores[field, m]
                 if batch.completes[m]:
-                    least, least_information = min(least, own), batch.information[m]
+                    least = min(least, own)
+                    least_information = batch.information[m]
                 else:
                     score += own
                     information += batch.information[m]
             if least < np.inf:
                 score, information = score + least, information + least_information
-            score, information = score if score > 0.0 else 1.0, max(information, MIN_INFORMATION)
+            score = score if score > 0.0 else 1.0
+            information = max(information, MIN_INFORMATION)
             for i in range(first, ends[q]):
                 share = matches.field_scores[i, field] / score + matches.information[i, field] / information
                 absolute[i] = max(absolute[i], share / 2.0 * factors[q, field])

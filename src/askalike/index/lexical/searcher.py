@@ -75,7 +75,8 @@ class CandidateMatches:
         """Return the rows of some of a batch's candidates in its matches; None if their term scores were not kept."""
         if not len(self.batches[number].term_scores):
             return None
-        start, places = 0, [np.empty(0, np.int64)]
+        start = 0
+        places = [np.empty(0, np.int64)]
         for known, wanted in zip(self.candidates[rows.start : rows.stop], candidates, strict=True):
             at = find_positions(known, wanted)
             if len(at) and at.min() < 0:
@@ -163,11 +164,13 @@ class PostingsSearcher:
         contributions: list[list[TermContributions]] = []
         for number, (rows, batch) in enumerate(self._iter_batches(prepared)):
             own = candidates[rows.start : rows.stop]
-            ends, places = _find_ends(own), known.find_rows(number, rows, own) if known else None
+            ends = _find_ends(own)
+            places = known.find_rows(number, rows, own) if known else None
             if known and places is not None:
                 matches = known.batches[number]
             else:
-                matches, places = self._match(batch, own, ends, True), np.arange(sum(map(len, own)))
+                matches = self._match(batch, own, ends, True)
+                places = np.arange(sum(map(len, own)))
             named = batch.name_scores(matches, places, ends)
             found = list(map(TermContributions, matches.phrasings[places].tolist(), named))
             contributions += [found[start:end] for start, end in pairwise((0, *ends.tolist()))]
@@ -195,8 +198,11 @@ class PostingsSearcher:
         self, batch: PreparedBatch, k: int, allowed_masks: Sequence[Array], first: int, count: int
     ) -> list[TopDocs]:
         """Search some queries of a batch, which follow each other."""
-        docids, scores, size = np.empty((count, k), np.int64), np.empty((count, k), np.int64), np.zeros(count, np.int64)
-        heaps, tables = TopKHeaps(scores, docids, size), batch.scores.tables
+        docids = np.empty((count, k), np.int64)
+        scores = np.empty((count, k), np.int64)
+        size = np.zeros(count, np.int64)
+        heaps = TopKHeaps(scores, docids, size)
+        tables = batch.scores.tables
         buffers = _borrow_buffers(batch.max_terms, max(table.code_count for table in tables))
         for live, table, mask in zip(self.segments, tables, allowed_masks, strict=True):
             is_last = live is self.segments[-1]
@@ -211,7 +217,9 @@ class PostingsSearcher:
     ) -> DocumentMatches:
         """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
         docids = np.concatenate(candidates, dtype=np.int64) if candidates else np.empty(0, np.int64)
-        pairs, fields, max_terms = len(docids), len(self._statistics), batch.max_terms
+        pairs = len(docids)
+        fields = len(self._statistics)
+        max_terms = batch.max_terms
         keeps_terms = wants_terms or pairs * max_terms <= MAX_KEPT_SCORES
         term_scores = np.full((pairs, max_terms) if keeps_terms else (0, 0), np.nan)
         of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))

@@ -103,7 +103,9 @@ class Segment:
         check_offsets(self.term_offsets, len(self.term_bytes))
         check_offsets(self.starts, len(self.places))
         check_offsets(self.pareto_starts, len(self.pareto))
-        terms, documents, postings = len(self.term_offsets) - 1, len(self.docids), len(self.places)
+        terms = len(self.term_offsets) - 1
+        documents = len(self.docids)
+        postings = len(self.places)
         lengths = {
             "starts": terms + 1, "pareto_starts": terms + 1, "df": terms, "ttf": terms, "bitmap_of": terms,
             "phrasings": documents, "blocks": postings, "codes": postings,
@@ -228,8 +230,10 @@ class LiveSegment(LiveRows):
 
     def _read_docids(self, ids: Array, count: int) -> tuple[Array, Array]:
         """Return the first live docids of terms, int64 (n, count), and how many there are, int64 (n)."""
-        s, live = self.segment, self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
-        docids, found = np.empty((len(ids), count), np.int64), np.zeros(len(ids), np.int64)
+        s = self.segment
+        live = self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
+        docids = np.empty((len(ids), count), np.int64)
+        found = np.zeros(len(ids), np.int64)
         _read_docids(s.starts, s.blocks, s.places, s.docids, live, ids, docids, found)
         return docids, found
 

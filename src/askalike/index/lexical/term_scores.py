@@ -158,15 +158,18 @@ class KnownTerms:
 
     def _copy(self, new: Sequence[str]) -> None:
         """Add terms of which all is known, as the same words are known in the field that theirs is stored as."""
-        own, originals = self._make_room(len(new)), [self._numbers[move_term(t, self._stored_fields)] for t in new]
+        own = self._make_room(len(new))
+        originals = [self._numbers[move_term(t, self._stored_fields)] for t in new]
         for column in (self.df, self.ttf, self.information, *self.segment_ids):
             column[own] = column[originals]
-        self.fields[own], self.originals[own] = list(map(field_of, new)), originals
+        self.fields[own] = list(map(field_of, new))
+        self.originals[own] = originals
         self._name(new)
 
     def _make_room(self, count: int) -> slice:
         """Return the rows of new terms. Columns grow by as much as they have: other threads may read the former."""
-        size, room = len(self.names) + count, len(self.df)
+        size = len(self.names) + count
+        room = len(self.df)
         if size > room:
             more = max(size - room, room, MIN_ROOM)
             columns = (self.fields, self.df, self.ttf, self.information, self.originals)
@@ -227,11 +230,15 @@ class TermScores:
         while start < len(numbers):
             end = max(int(ends.searchsorted(done + ENTRIES_AT_ONCE, "right")), start + 1)
             self._append_run(numbers[start:end], tf[start:end], lengths, sizes[:, start:end], statistics.collection)
-            start, done = end, ends[end - 1]
+            start = end
+            done = ends[end - 1]
 
     def _append_run(self, numbers: Ints, tf: Floats, lengths: Floats, sizes: Array, collection: Collection) -> None:
         """Do so in one formula. tf, lengths: see _bound_texts. sizes: (1 + segments, terms), of bounds and tables."""
-        terms, count, ends, first = self.terms, len(numbers), sizes.cumsum(), tf.size
+        terms = self.terms
+        count = len(numbers)
+        ends = sizes.cumsum()
+        first = tf.size
         columns = np.empty((2, ends[-1]))
         columns[:, :first].reshape(2, *tf.shape)[:] = tf, np.broadcast_to(lengths, tf.shape)
         for at, live in enumerate(terms.segments):
@@ -289,7 +296,8 @@ def _write_texts(
     the position where the first one's begin.
     """
     for i in range(len(numbers)):
-        size, term = ends[i + 1] - ends[i], ids[numbers[i]]
+        size = ends[i + 1] - ends[i]
+        term = ids[numbers[i]]
         by_code = size > 0 and starts[term + 1] - starts[term] > size
         for j in range(size):
             code = j if by_code else np.int64(codes[starts[term] + j])
@@ -305,7 +313,8 @@ def _store_scores(
 
     ends: of the scores of each. numbers: the terms. A rephrasing gains no more than is allowed.
     """
-    count, begin = len(numbers), ZERO
+    count = len(numbers)
+    begin = ZERO
     first = ends[count - 1]
     for row in range(len(ends)):
         number = numbers[row % count]
@@ -315,7 +324,8 @@ def _store_scores(
                 bounds[number] = max(bounds[number], scores[i])
         else:
             starts[row // count - 1, number] = size + begin - first
-            most, own = MAX_REPHRASING_GAIN * bounds[number], entries[size + begin - first :]
+            most = MAX_REPHRASING_GAIN * bounds[number]
+            own = entries[size + begin - first :]
             for i in range(ends[row] - begin):
                 own[i] = min(scores[begin + i], most)
         begin = ends[row]

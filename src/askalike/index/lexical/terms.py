@@ -50,14 +50,16 @@ def move_term(term: str, stored_fields: Sequence[int]) -> str:
 
 def fields_of_terms(term_bytes: Bytes, term_offsets: Ints, field_count: int) -> Bytes:
     """Return the number of the field of each term of a dictionary."""
-    lengths, first = np.diff(term_offsets), np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
+    lengths = np.diff(term_offsets)
+    first = np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
     fields = first - np.uint8(ord(MARKS[1]) - 1)
     return np.where((lengths > 0) & (fields < field_count), fields, 0).astype(np.uint8)
 
 
 def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Ints]:
     """Return the concatenated UTF-8 bytes of all terms, and the offset of each (one offset more than terms)."""
-    joined, offsets = "".join(terms), np.zeros(len(terms) + 1, np.int64)
+    joined = "".join(terms)
+    offsets = np.zeros(len(terms) + 1, np.int64)
     np.cumsum([*map(len, terms if joined.isascii() else map(str.encode, terms))], out=offsets[1:])
     return np.frombuffer(joined.encode(), np.uint8), offsets
 
@@ -73,7 +75,8 @@ def copy_terms(term_bytes: Bytes, term_offsets: Ints, terms: range, field: int, 
     offsets = term_offsets[terms.start : terms.stop + 1] - term_offsets[terms.start]
     own = term_bytes[term_offsets[terms.start] : term_offsets[terms.stop]]
     if field:
-        own, offsets = np.delete(own, offsets[:-1]), offsets - np.arange(len(offsets))
+        own = np.delete(own, offsets[:-1])
+        offsets = offsets - np.arange(len(offsets))
     if new_field:
         own = np.insert(own, offsets[:-1], ord(MARKS[new_field]))
         offsets = offsets + np.arange(len(offsets))
@@ -110,7 +113,8 @@ def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Ints]]) -> tuple[Byte
     for other_bytes, other_offsets in others:
         size = len(term_offsets) + len(other_offsets) - 2
         places, other_places = (np.empty(len(offsets) - 1, np.int64) for offsets in (term_offsets, other_offsets))
-        merged, merged_offsets = np.empty(len(term_bytes) + len(other_bytes), np.uint8), np.zeros(size + 1, np.int64)
+        merged = np.empty(len(term_bytes) + len(other_bytes), np.uint8)
+        merged_offsets = np.zeros(size + 1, np.int64)
         count = _merge_packed(
             term_bytes, term_offsets, other_bytes, other_offsets, places, other_places, merged, merged_offsets
         )
@@ -177,14 +181,23 @@ def _find_packed(
 
     A search begins where the last term with another beginning would be, and looks ahead in ever larger steps.
     """
-    size, at, begin, key = len(term_offsets) - 1, 0, 0, np.uint64(0)
+    size = len(term_offsets) - 1
+    at = 0
+    begin = 0
+    key = np.uint64(0)
     for i in order:
         positions[i] = -1
         if keys[i] != key:
-            begin, key = at, keys[i]
-        term, low, high, step = wanted[wanted_offsets[i] : wanted_offsets[i + 1]], begin, begin, 1
+            begin = at
+            key = keys[i]
+        term = wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
+        low = begin
+        high = begin
+        step = 1
         while high < size and _compare(term_bytes[term_offsets[high] : term_offsets[high + 1]], term, False) < 0:
-            low, high, step = high + 1, min(high + step, size), 2 * step
+            low = high + 1
+            high = min(high + step, size)
+            step = 2 * step
         at = _lower_bound_between(term_bytes, term_offsets, term, False, low, high)
         if at < size and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0:
             positions[i] = at
@@ -303,7 +316,8 @@ def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: 
     With a tail, up to that many last letters of the word may be missing; with an open end, the term may continue.
     """
     m = len(word)
-    best, end = n + m, n
+    best = n + m
+    end = n
     for j in range(m + 1):
         table[0, j] = j
     for i in range(1, n + 1):
@@ -315,11 +329,13 @@ def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: 
                 cost = min(cost, earlier[j - 2] + 1)
             row[j] = cost
         if open_end and row[m] <= best:
-            best, end = row[m], i
+            best = row[m]
+            end = i
     last = table[n % 3]
     for j in range(max(m - tail, 0), m + 1):
         if last[j] < best:
-            best, end = last[j], n
+            best = last[j]
+            end = n
     return best, end
 
 

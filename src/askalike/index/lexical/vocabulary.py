@@ -12,7 +12,8 @@ from askalike.index.lexical.terms import code_points, find_near_terms, mark_term
 from askalike.index.rows import find_distinct
 
 MAX_COMPLETIONS = 24
-MAX_CACHED_PREFIXES, MAX_CACHED_WORDS = 10_000, 1 << 18
+MAX_CACHED_PREFIXES = 10_000
+MAX_CACHED_WORDS = 1 << 18
 
 
 class NearTerm(NamedTuple):
@@ -97,7 +98,8 @@ class TermVocabulary:
         for live in self._segments:
             dictionary = live.segment.term_bytes, live.segment.term_offsets
             for field in live.own_fields:
-                scanned, [marked] = live.prefix_range(field, one.word[: one.beginning]), mark_terms([one.word], field)
+                scanned = live.prefix_range(field, one.word[: one.beginning])
+                [marked] = mark_terms([one.word], field)
                 ids, edits, ends = find_near_terms(
                     *dictionary, *live.term_signatures, scanned.start, scanned.stop, code_points(marked),
                     one.max_edits, one.tail, one.open_end,

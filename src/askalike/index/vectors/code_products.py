@@ -31,7 +31,9 @@ BLOCK = MASK_SIZE
 """Rows per block; their sums fit into the processor's registers."""
 GROUP = 16
 """Numbers of a row per word."""
-VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
+VECTORS = BLOCK // LANES
+FOURS = GROUP // 4
+BYTES_PER_WORD = 4
 BLOCK_BYTES = BLOCK * BYTES_PER_WORD
 AHEAD = 32 * BLOCK_BYTES
 """Prefetch distance in words."""
@@ -61,7 +63,8 @@ def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, pro
 
 def _sum_fours(to: SimdBuilder, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
     """Add up the products of four bytes in 32 bits, separately for each shift."""
-    zeros, builder = to.spread(INT(0)), to.builder
+    zeros = to.spread(INT(0))
+    builder = to.builder
 
     def add_group(group: Any, sums: Any) -> Any:
         read, numbers = _read_group(to, group, words, query, INTS)
@@ -84,12 +87,14 @@ def _sum_fours(to: SimdBuilder, groups: Any, words: Memory, query: Memory, produ
 
 def _sum_pairs(to: SimdBuilder, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
     """Add up the products of two bytes in 16 bits, for PAIRED_GROUPS at a time: sums that fit into the registers."""
-    builder, vectors = to.builder, BLOCK // EIGHT
+    builder = to.builder
+    vectors = BLOCK // EIGHT
     spread = partial(to.spread, lanes=EIGHT)
 
     def add_group(group: Any, sums: Any) -> Any:
         read, numbers = _read_group(to, group, words, query, EIGHT_INTS)
-        factors, later = list(map(spread, numbers)), []
+        factors = list(map(spread, numbers))
+        later = []
         for own, total in zip(read, sums, strict=True):
             for four, signed in enumerate(factors):
                 bits = builder.and_(builder.lshr(own, spread(INT(2 * four))), spread(INT(BYTE_MASK)))

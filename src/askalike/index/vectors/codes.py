@@ -66,7 +66,8 @@ class ScoreEstimates(NamedTuple):
         """
         rows, best = np.empty(len(self.rows), np.int64), np.empty(min(k, len(docids)), np.float32)
         columns = sketch.values, sketch.scales, sketch.errors, docids, query, float(np.linalg.norm(query))
-        blocks, count = SURPLUS * k, -1
+        blocks = SURPLUS * k
+        count = -1
         while count < 0:
             is_part = min_score <= LOWEST and blocks < len(self.block_max)
             first = np.partition(self.block_max, -blocks)[-blocks] if is_part else REMOVED
@@ -127,7 +128,10 @@ class Codes(NamedTuple):
 @inlined(fastmath=True)
 def _rotate_query(codes: Codes, query: Array, first: int, numbers: Array, terms: Array, memory: Array) -> np.float32:
     """Write a query's numbers and terms for each field from the row `first` on; return its product with the mean."""
-    fields, dim, square, offset = len(codes.basis), len(codes.rotation), np.float32(0), np.float32(0)
+    fields = len(codes.basis)
+    dim = len(codes.rotation)
+    square = np.float32(0)
+    offset = np.float32(0)
     mixed, rotated = memory[0], memory[1]
     for i in range(len(query)):
         square += query[i] * query[i]
@@ -145,7 +149,8 @@ def _rotate_query(codes: Codes, query: Array, first: int, numbers: Array, terms:
         for i in range(dim):
             for j in range(dim):
                 rotated[j] += mixed[i] * codes.rotation[i, j]
-        largest, total = MIN_LENGTH, np.float32(0)
+        largest = MIN_LENGTH
+        total = np.float32(0)
         for j in range(dim):
             largest = max(largest, abs(rotated[j]))
             total += rotated[j]
@@ -169,7 +174,8 @@ def _bound_scores(
     queries · F), for the step of these integers, the offset of a row's product, and the query's length, 0 if it has no
     part there. offsets: (queries), of scores. products, memory: working memory.
     """
-    groups, fields = numbers.shape[1] // GROUP, len(codes.factors)
+    groups = numbers.shape[1] // GROUP
+    fields = len(codes.factors)
     for q in range(len(queries)):
         offsets[q] = _rotate_query(codes, queries[q], q * fields, numbers, terms, memory)
     spreads = memory[0]
@@ -177,7 +183,8 @@ def _bound_scores(
         # All queries read a block of codes while it is in the cache.
         start = block * BLOCK
         for q in range(len(rows)):
-            bounds, is_first = rows[q, start : start + BLOCK], True
+            bounds = rows[q, start : start + BLOCK]
+            is_first = True
             for field in range(fields):
                 at = q * fields + field
                 step, offset, length = terms[0, at], terms[1, at], terms[2, at]
@@ -220,23 +227,29 @@ def _select_rows(
     Rows whose estimates reach `first` are those of k documents, whose lowest possible scores limit the others'. The
     result is −1 if they are of fewer documents. first, min_score: at most LOWEST for all. best: working memory, (k).
     """
-    least, limit, size = max(np.float32(min_score), LOWEST), max(np.float32(first), LOWEST), 0
+    least = max(np.float32(min_score), LOWEST)
+    limit = max(np.float32(first), LOWEST)
+    size = 0
     if least == LOWEST:
-        count, docid, low = _find_reaching(estimates, limit, rows), np.int64(-1), LOWEST
+        count = _find_reaching(estimates, limit, rows)
+        docid = np.int64(-1)
+        low = LOWEST
         for i in range(0, count, 4):
             for n, dot in enumerate(four_products(values, scales, errors, rows, count, i, query)):
                 if i + n < count:
                     row = rows[i + n]
                     if docids[row] != docid:
                         size = _keep_highest(best, size, low)
-                        docid, low = docids[row], LOWEST
+                        docid = docids[row]
+                        low = LOWEST
                     low = max(low, bound(dot, scales[row], np.float32(length) * errors[row])[0])
         size = _keep_highest(best, size, low)
         if size == len(best) and size:
             least = best[0] - np.float32(TOLERANCE) * max(np.float32(1), abs(best[0]))
         elif limit > LOWEST:
             return -1
-    found, count = _find_reaching(estimates, least, rows), 0
+    found = _find_reaching(estimates, least, rows)
+    count = 0
     for i in range(0, found, 4):
         for n, dot in enumerate(four_products(values, scales, errors, rows, found, i, query)):
             if i + n < found:
@@ -281,7 +294,8 @@ def _keep_highest(heap: Floats32, size: int, value: np.float32) -> int:
         if heap[below] >= value:
             break
         heap[place] = heap[below]
-        place, below = below, 2 * below + 1
+        place = below
+        below = 2 * below + 1
     heap[place] = value
     return size
 
@@ -300,7 +314,9 @@ def build_codes(
     if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or (folder / CODES_FILE).exists():
         return
     weights = np.array(field_weights or (1.0,))
-    fields, blocks, groups = len(weights), -(-n_rows // BLOCK), -(-dim // len(weights) // GROUP)
+    fields = len(weights)
+    blocks = -(-n_rows // BLOCK)
+    groups = -(-dim // len(weights) // GROUP)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("factors", "errors"), (fields, blocks * BLOCK))
     shapes |= {"mean": (dim,), "basis": (fields, fields), "rotation": (dim // fields,) * 2}
     kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}

@@ -164,13 +164,16 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
         """
         docids = np.array(sorted(gone), np.int64)
         segments = self.segments  # read once: another thread may read a newer state in the meantime
-        live, committed_schemas = [_without(segment.live, docids) for segment in segments], _schemas_of(segments)
+        live = [_without(segment.live, docids) for segment in segments]
+        committed_schemas = _schemas_of(segments)
         rows = _rows_to_store(pending.vectors) if pending else np.empty(0, np.int64)
         if pending is None or not len(rows):
             return VectorSearcher(live, committed_schemas)
         schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
         stored = _store_rows(pending.vectors, rows, self.layout.storage)
-        docids, phrasings, nothing = pending.docids[rows], pending.phrasings[rows], np.empty(0, np.int32)
+        docids = pending.docids[rows]
+        phrasings = pending.phrasings[rows]
+        nothing = np.empty(0, np.int32)
         titles = TitleRows.of_keys(pending.title_keys[rows])
         segment = VectorSegment(docids, phrasings, nothing, titles, None, schemas, stored)
         return VectorSearcher([*live, segment], committed_schemas or schemas)
@@ -261,7 +264,8 @@ class VectorWriter(IndexWriter[VectorSegment]):
             order = np.argsort(docids, kind="stable")
             docids, phrasings, keys = docids[order], phrasings[order], keys[order]
             parts = [part.take(order) for part in parts]
-        nothing, titles = np.empty(0, np.int32), TitleRows.of_keys(keys)
+        nothing = np.empty(0, np.int32)
+        titles = TitleRows.of_keys(keys)
         return VectorSegment(docids, phrasings, nothing, titles, None, self._schemas, tuple(parts))
 
 

@@ -241,7 +241,8 @@ class VectorSearcher:
             _, rows = segment.find_rows(np.array([docid]), queries.exclusions[q])
             scores = segment.score_rows(rows, queries.rows, q)
             if len(rows) and scores.max() > best:
-                best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
+                best = scores.max()
+                phrasing = int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
 
     def find_titles(self, keys: Sequence[int], exclusions: Sequence[Excluded | None]) -> Mapping[int, Sequence[int]]:
@@ -261,7 +262,8 @@ class VectorSearcher:
         for own in candidates if queries.nonzero[q] else ():
             rows = own.select_rows(place, k, min_score)
             if len(rows):
-                docids, scores = own.segment.docids[rows], own.segment.score_rows(rows, queries.rows, q)
+                docids = own.segment.docids[rows]
+                scores = own.segment.score_rows(rows, queries.rows, q)
                 if len(top.docids):
                     docids, scores = np.concatenate((top.docids, docids)), np.concatenate((top.scores, scores))
                 top = _select_top_docs(docids, scores, k, self._has_rephrasings)
@@ -274,7 +276,8 @@ def _bound_rows(
     segment: VectorSegment, queries: VectorQueries, batch: slice, allowed: AllowedDocs | None
 ) -> Candidates:
     """Return a segment's candidates for a batch of the queries."""
-    rows, mask = [part[batch] for part in queries.rows], segment.mask_allowed(allowed.docids if allowed else None)
+    rows = [part[batch] for part in queries.rows]
+    mask = segment.mask_allowed(allowed.docids if allowed else None)
     exclusions = enumerate(queries.exclusions[batch])
     excluded = {q: segment.excluded_rows(one) for q, one in exclusions if one}
     [part, *_], codes = segment.parts, segment.codes

@@ -125,7 +125,8 @@ def _bound_products(
     size = len(values) if len(queries) == 1 else CACHED_ROWS
     end = 0
     while end < len(values):
-        start, end = end, min(end + size, len(values))
+        start = end
+        end = min(end + size, len(values))
         step = (end - start) // 8
         for q in range(len(queries)):
             for i in range(start, start + step):

@@ -77,7 +77,8 @@ class ChatEndpoint:
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
         try:
             choice = json.loads(fetch(request, self.timeout_s, MAX_RESPONSE_BYTES))["choices"][0]
-            text, complete = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
+            text = choice["message"]["content"]
+            complete = choice.get("finish_reason") in (None, "stop")
         except urllib.error.HTTPError as error:
             error.close()
             raise EndpointError(f"{address}: answered {error.code} {error.reason}") from None

@@ -91,7 +91,8 @@ class Operation:
 @router.get("/docs")
 async def get_reference(request: Request) -> Response:
     """Show all operations with their fields and an example, and the objects that they take and return."""
-    settings, described = app_state(request).settings, request.app.openapi()
+    settings = app_state(request).settings
+    described = request.app.openapi()
     base = settings.public_url or str(request.base_url).rstrip("/")
     operations = list_operations(described, base, needs_key=not settings.keyless)
     groups = {heading: operations[tag] for tag, heading in HEADINGS.items() if tag in operations}

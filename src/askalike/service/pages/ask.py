@@ -93,7 +93,9 @@ def _split_title(title: str, body: str) -> tuple[str, str]:
 @router.post("/a/{archive}/similar")
 async def post_similar(archive: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
     """Show the part of the page below the form, while somebody types. Changes nothing."""
-    title, body, count = form.value("title"), form.value("body"), bool(form.value("count"))
+    title = form.value("title")
+    body = form.value("body")
+    count = bool(form.value("count"))
     context = await _find_similar(archive, request, title, body, prefix=True, count_shown=count)
     response = render_page(request, "parts/similar.html", typed=True, offer_now=False, **context)
     response.headers["hx-replace-url"] = _query_url(archive, title, body)

@@ -31,7 +31,8 @@ def session_cookie_name(request: Request, archive: ServedArchive) -> str:
 def find_caller(request: Request, archive: ServedArchive) -> Caller | None:
     """Return the caller who opens a page of an archive; None if they have to log in."""
     secret = request.cookies.get(session_cookie_name(request, archive))
-    key, settings = session_key(archive.key_archive, secret) if secret else None, app_state(request).settings
+    key = session_key(archive.key_archive, secret) if secret else None
+    settings = app_state(request).settings
     if key or settings.keyless:
         return Caller(archive, key)
     return Caller(archive, None, visitor=True) if settings.public else None
@@ -101,16 +102,19 @@ async def get_login(request: Request, next: Annotated[str, Query(max_length=2_00
 async def post_login(request: Request, form: SubmittedForm) -> Response:
     """Begin a session for the archive that the person wants to open, else for each that the key is valid for."""
     enforce_rate_limit(request)
-    text, next = form.value("key").strip(), to_local_path(form.value("next"))
+    text = form.value("key").strip()
+    next = to_local_path(form.value("next"))
     opened = _archive_of_path(request, next)
     archives = [opened] if opened else app_state(request).archives.values()
     keys = {archive: key for archive in archives if (key := verify_key(archive.key_archive, text))}
     if not keys:
         return render_page(request, "login.html", 401, next=next, archive_to_open=opened, wrong=True)
-    response, hours = RedirectResponse(next, 303), app_state(request).settings.session_hours
+    response = RedirectResponse(next, 303)
+    hours = app_state(request).settings.session_hours
     for archive, key in keys.items():
         secret = await archive.run_on_store(partial(begin_session, key=key, hours=hours))
-        name, max_age_s = session_cookie_name(request, archive), int(hours * 3600)
+        name = session_cookie_name(request, archive)
+        max_age_s = int(hours * 3600)
         response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")
     forms.renew_secret(request, response, forms.create_secret())
     return response
@@ -119,7 +123,8 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
 @router.post("/logout")
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
     """End this browser's session for the archive named in the form, else for all."""
-    response, named = RedirectResponse("/", 303), form.value("archive")
+    response = RedirectResponse("/", 303)
+    named = form.value("archive")
     for archive in app_state(request).archives.values():
         if named and archive.name != named:
             continue

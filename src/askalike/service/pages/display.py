@@ -89,7 +89,8 @@ def mark_stretches(text: str, stretches: Sequence[Stretch], offset: int = 0) -> 
     """
     parts, end = [], 0
     for stretch in stretches:
-        start, stop = max(stretch.start - offset, end), min(stretch.end - offset, len(text))
+        start = max(stretch.start - offset, end)
+        stop = min(stretch.end - offset, len(text))
         if start < stop:
             template = MARKED if stretch.is_same else DIFFERENT
             parts += [highlight(text[end:start], ()), template.format(highlight(text[start:stop], ()))]
@@ -99,7 +100,9 @@ def mark_stretches(text: str, stretches: Sequence[Stretch], offset: int = 0) -> 
 
 def wrap_matches(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:
     """Return the text, escaped, with formulas in MATH and each other match of the pattern in its template."""
-    parts, end, formulas = [], 0, find_formulas(text)
+    parts = []
+    end = 0
+    formulas = find_formulas(text)
     for start, stop in formulas:
         parts += [text[end:start], MATH.format(text[start:stop])]
         end = stop
@@ -240,7 +243,8 @@ def _wrap_formulas(text: str) -> str:
     """Return HTML with its formulas in elements that the page's script renders; formulas in code stay as they are."""
     if not has_formula_sign(text):
         return text
-    parts, in_code = TAG_PATTERN.split(text), False  # tags have odd indices
+    parts = TAG_PATTERN.split(text)  # tags have odd indices
+    in_code = False
     for place, part in enumerate(parts):
         if place % 2 and (tag := CODE_TAG_PATTERN.match(part)):
             in_code = not tag[1]

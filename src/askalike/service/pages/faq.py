@@ -74,7 +74,8 @@ class FaqEntry(BaseModel):
 
     def to_records(self) -> tuple[Question, Answer]:
         """Return the question and its answer, which is accepted."""
-        id, at = f"{FAQ_ID_PREFIX}{secrets.token_hex(6)}", now()
+        id = f"{FAQ_ID_PREFIX}{secrets.token_hex(6)}"
+        at = now()
         rephrasings = tuple(wording for wording in dict.fromkeys(self.wordings) if wording != self.title)
         answer = Answer(f"{id}-a", id, self.answer, created_at=at)
         question = Question(
@@ -101,7 +102,8 @@ class DraftCard:
 async def get_gaps(archive: ModeratorArchive, request: Request, ignored: bool = False, said: str = "") -> Response:
     """Show the gaps, the most frequent first, or those that are ignored."""
     gaps = await archive.run_on_store(lambda store: archive.gap_cache.get(store, ignored=ignored))
-    message, shown = GAP_MESSAGES.get(said, ""), gaps[:MAX_SHOWN]
+    message = GAP_MESSAGES.get(said, "")
+    shown = gaps[:MAX_SHOWN]
     return render_page(
         request, "gaps.html", gaps=shown, total=len(gaps), ignored=ignored, why=REASON_MESSAGES, message=message
     )
@@ -123,7 +125,8 @@ async def get_drafts(
 ) -> Response:
     """Show the drafts to decide on, or those that were accepted or rejected, after the first `offset`."""
     cards, total = await archive.run_on_store(lambda store: _load_cards(store, state, offset))
-    message, end = DRAFT_MESSAGES.get(said, ""), offset + len(cards)
+    message = DRAFT_MESSAGES.get(said, "")
+    end = offset + len(cards)
     return render_page(request, "drafts.html", cards=cards, total=total, end=end, state=state, message=message)
 
 

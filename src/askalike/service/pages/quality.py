@@ -82,7 +82,8 @@ def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequen
     step = _label_step([label for label, _ in columns])
     bar_width = min(width * 0.7, 40)
     for i, (label, counts) in enumerate(columns):
-        below, center = 0, _x(0) + (i + 0.5) * width
+        below = 0
+        center = _x(0) + (i + 0.5) * width
         for k, kind in enumerate(kinds):
             count = counts.get(kind, 0)
             top = _y((below + count) / max_total)
@@ -194,7 +195,8 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
         counts, n = measured.found_by_rank, measured.queries
         bars["accuracies"] = [_to_proportion(str(k), count, n) for k, count in enumerate(counts, 1)]
         bars["bins"] = [_to_proportion(f"{p:.4f}", round(right * n), n) for p, right, n in measured.bins]
-    model, is_calibrated = archive.model, calibration is not None
+    model = archive.model
+    is_calibrated = calibration is not None
     report = await archive.run_on_store(lambda store: _load_stored(store, model, is_calibrated, stale_reason))
     figures = _draw(bars, report["replay"], report["use_weeks"], report["weeks"])
     about = {"calibration": calibration, "stale_reason": stale_reason, "measured": measured}
@@ -203,7 +205,8 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
 
 
 def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> dict[str, Any]:
-    days, encoding = daily_use(archive, 7 * MAX_WEEKS), _find_encoding(archive)
+    days = daily_use(archive, 7 * MAX_WEEKS)
+    encoding = _find_encoding(archive)
     return {
         "encoding": encoding,
         "advice": None if encoding else advise(archive, ranker, is_calibrated, stale_reason),
@@ -308,7 +311,8 @@ class Advice(NamedTuple):
 
 def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> Advice | None:
     """Return what an archive needs most; None if it needs nothing. ranker: the name of the active one."""
-    view, folder = archive.view(), archive.path.name
+    view = archive.view()
+    folder = archive.path.name
     if not len(view):
         return Advice(mark("The archive is empty: import questions."), f"askalike import table FILE -o {folder}")
     has_encoder = get_archive_encoder(archive) is not None

@@ -63,7 +63,8 @@ class RelatedQuestion:
 async def get_question(archive: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
     """Show a question."""
     details = await archive.run_on_store(lambda store: load_question(store, id, MAX_SHOWN_LINKS))
-    relations, question = _relations(details), details.question
+    relations = _relations(details)
+    question = details.question
     others = await archive.run_on_store(lambda store: store.view().get_questions(relations))
     related = {id: relation for id, relation in relations.items() if relation == "related"}
     linked = await archive.run_on_retriever(lambda retriever: _explain_links(retriever, question, related, others))
@@ -96,13 +97,16 @@ class TreeNode:
 
 def load_tree(archive: Archive, id: str) -> TreeNode | None:
     """Return the original of a question with all its duplicates, at most MAX_TREE; None if it has none."""
-    top, seen = id, {id}
+    top = id
+    seen = {id}
     while target := next((link.target for link in _duplicate_links(archive, top) if link.source == top), None):
         if target in seen or len(seen) > MAX_TREE:  # a circle, or a chain without an end
             break
         top = target
         seen.add(top)
-    children, reached, waiting = dict[str, list[str]](), {top}, [top]
+    children = dict[str, list[str]]()
+    reached = {top}
+    waiting = [top]
     while waiting and len(reached) <= MAX_TREE:
         parent = waiting.pop(0)
         sources = [link.source for link in _duplicate_links(archive, parent) if link.target == parent]

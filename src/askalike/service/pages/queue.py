@@ -85,13 +85,16 @@ def _build_sides(pair: Sequence[Question], answers: AnswersById) -> list[PairSid
         "\n".join([display_title(question), *(block.text for block, _ in placed)])
         for question, placed in zip(pair, blocks, strict=True)
     ]
-    replies, words = [answers[question.id] for question in pair], function_words(pair[1].language)
+    replies = [answers[question.id] for question in pair]
+    words = function_words(pair[1].language)
     return list(map(PairSide, pair, replies, blocks, compare_texts(texts[0], texts[1], words)))
 
 
 def _place_blocks(question: Question) -> list[tuple[TextBlock, int]]:
     """Return the first parts of a body, each with its place after the title and the parts before it."""
-    placed, at, room = [], len(display_title(question)) + 1, MAX_SHOWN_BODY_LENGTH
+    placed = []
+    at = len(display_title(question)) + 1
+    room = MAX_SHOWN_BODY_LENGTH
     for block in readable_blocks(question.body, question.markup):
         if room <= 0:
             break
@@ -138,7 +141,8 @@ async def get_queue(archive: ModeratorArchive, request: Request) -> Response:
 async def post_queue(archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Store a decision, or revoke one, and show the next pair."""
     decided = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
-    moderator, warning = caller_id(request), ""
+    moderator = caller_id(request)
+    warning = ""
     try:
         await archive.run_on_store(lambda store: apply_decision(store, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
@@ -171,7 +175,8 @@ def _find_decisions(archive: Archive, text: str) -> tuple[Sequence[PairProposal]
 
 
 async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, Any]:
-    moderator, holder = caller_id(request), f"{caller_id(request)} {csrf_token(get_visitor_secret(request))}"
+    moderator = caller_id(request)
+    holder = f"{caller_id(request)} {csrf_token(get_visitor_secret(request))}"
     if not (request.cookies or "sec-fetch-mode" in request.headers):
         holder = ""  # a program, which would hold another pair with every request
     leases = app_state(request).shared.leases

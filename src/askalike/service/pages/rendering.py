@@ -108,7 +108,8 @@ ERROR_HEADINGS = {
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return the page, or part of one, that a template renders from the values."""
-    secret, caller = forms.get_visitor_secret(request), request_state(request).caller
+    secret = forms.get_visitor_secret(request)
+    caller = request_state(request).caller
     languages.use_language(languages.choose_language(request, caller.archive.language if caller else None))
     place = f"{request.url.path}?{request.url.query}" if request.method == "GET" else "/"
     context = {"request": request, "csrf": forms.csrf_token(secret), "user": caller, "place": place} | values

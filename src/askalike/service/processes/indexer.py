@@ -63,7 +63,8 @@ class IndexBuilder:
         """Return whether the index of the deployment with that number is built; if not, start its build or await it."""
         if self._process is None:
             if time.monotonic() >= self._retry_at:
-                self._process, self._number = ChildProcess(build_indexes, self._settings, fork=False), number
+                self._process = ChildProcess(build_indexes, self._settings, fork=False)
+                self._number = number
             return False
         exit_code = self._process.exit_code
         if exit_code is None:
@@ -102,7 +103,8 @@ class Indexer:
         self._is_marked = settings.ranker is not None  # a ranker given at the start is never marked
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
-        self._propose_at, self._propose_late_at = time.monotonic() + IDLE_S, 0.0
+        self._propose_at = time.monotonic() + IDLE_S
+        self._propose_late_at = 0.0
         self._expire_at = 0.0
 
     def _encodes_everything(self) -> bool:
@@ -164,7 +166,8 @@ class Indexer:
             log_warning(f"{self._archive.path}: {name} was activated; {pinned}")
             self._served = deployed
         elif self._builder.ensure_built(_served_number(deployed)):
-            self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, deployed), deployed
+            self._ranker = resolve_ranker(self._settings, self._archive.path, deployed)
+            self._served = deployed
             self._indexed_change, self._next_commit_at, self._proposer = -1, 0.0, None
             self._is_marked = False
             self.index_changes()

@@ -96,7 +96,8 @@ class TimedHttpProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer that this is not a valid request if a response can still be sent, and close the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            id, status = token_hex(8), HTTPStatus.BAD_REQUEST
+            id = token_hex(8)
+            status = HTTPStatus.BAD_REQUEST
             body = make_problem(status, INVALID_REQUEST, id).model_dump_json().encode()
             head = (
                 f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"

@@ -143,7 +143,8 @@ def _watch(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
     """
     awake_since = woke_at = time.monotonic()
     while not stop.wait(POLL_S):
-        slept_s, woke_at = time.monotonic() - woke_at, time.monotonic()
+        slept_s = time.monotonic() - woke_at
+        woke_at = time.monotonic()
         if slept_s > MAX_SLEEP_S:
             awake_since = woke_at
         for child in children:

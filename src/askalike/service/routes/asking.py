@@ -120,7 +120,8 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         )
     reply, logged_query = await archive.run_on_retriever(lambda retriever: _answer(retriever, query))
     if endpoint:
-        stored, question = reply, Question("", query.title, query.body)
+        stored = reply
+        question = Question("", query.title, query.body)
         reply = await endpoint.run(lambda chat: write_grounded(question, stored, chat).reply)
     await record_query(archive, logged_query)
     first = reply.sources[0] if reply.sources and not reply.generated else None

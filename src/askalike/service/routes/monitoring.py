@@ -74,7 +74,8 @@ class _ArchiveCollector(Collector):
 
 async def _is_known(request: Request, credentials: Credentials) -> bool:
     """Return whether the caller has a key of any archive, or needs none."""
-    state, text = app_state(request), credentials.credentials if credentials else ""
+    state = app_state(request)
+    text = credentials.credentials if credentials else ""
     return state.settings.keyless or any(verify_key(archive.key_archive, text) for archive in state.archives.values())
 
 
@@ -109,7 +110,8 @@ async def readyz(request: Request, is_known: IsKnown) -> Readiness:
         raise HTTPException(503, f"the {silent} gives no sign of life")
     checked = {name: await archive.check() for name, archive in state.archives.items()}
     lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, (s, _) in checked.items()}
-    shown, writable = lags if is_known else {}, all(writable for _, writable in checked.values())
+    shown = lags if is_known else {}
+    writable = all(writable for _, writable in checked.values())
     writes: Literal["available", "unavailable"] = "available" if writable else "unavailable"
     return Readiness(status="ready", writes=writes, archives=list(shown), index=shown)
 

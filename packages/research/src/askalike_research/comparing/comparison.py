@@ -173,13 +173,15 @@ class _ContrastBuilder:
     def _query_contrasts(self, pair: SystemPair, texts: ReportTexts) -> list[QueryContrast]:
         contrasts = []
         for d in pair.differing:
-            id, relevant = d.query_id, self._relevant_id(d.query_id)
+            id = d.query_id
+            relevant = self._relevant_id(d.query_id)
             hits = self._top_hit(pair.first, id, d.first, texts), self._top_hit(pair.second, id, d.second, texts)
             contrasts.append(QueryContrast(id, texts.query(id), relevant, texts.document(relevant), *hits))
         return contrasts
 
     def _top_hit(self, label: str, query_id: str, value: float, texts: ReportTexts) -> TopHit:
-        id, rank = self._first_id(label, query_id), self._ranks[label][query_id]
+        id = self._first_id(label, query_id)
+        rank = self._ranks[label][query_id]
         return TopHit(label, value, id, texts.document(id) if id else "", rank == 1, rank)
 
     def _first_id(self, label: str, query_id: str) -> str | None:

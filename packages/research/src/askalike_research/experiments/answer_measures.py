@@ -90,7 +90,8 @@ def _sample_wrong_answers(
     pairs: Sequence[tuple[Question, Answer]], ids: Sequence[str], rows: Mapping[str, int], labels: Split
 ) -> Ints:
     """Return for each pair the row of a random answer that is wrong for its query; its own row if all are right."""
-    generator, wrong = random.Random(SEED), []
+    generator = random.Random(SEED)
+    wrong = []
     grades = {question.id: labels.qrels.get(query, {}) for query, question in labels.queries.items()}
     for question, answer in pairs:
         right = grades[question.id]

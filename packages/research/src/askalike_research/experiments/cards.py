@@ -45,7 +45,8 @@ class SystemRanks:
 
 def collect_ranks(outcome: ExperimentResult) -> list[SystemRanks]:
     """Return the ranks of every system of an outcome."""
-    rule, systems = get_rule(outcome.rule), []
+    rule = get_rule(outcome.rule)
+    systems = []
     for system in outcome.systems:
         runs = {seed: separate_ties(result.run) for seed, result in system.seed_results.items()}
         ranks = {seed: first_relevant_ranks(run, outcome.labels.qrels, rule) for seed, run in runs.items()}
@@ -147,7 +148,8 @@ def make_card(query: str, systems: Sequence[SystemRanks], outcome: ExperimentRes
     def document(id: str) -> CardDocument:
         return CardDocument(id, texts.document(id), id in relevant)
 
-    hits, right = [], [document(id) for id in relevant[:MAX_RELEVANT_SHOWN]]
+    hits = []
+    right = [document(id) for id in relevant[:MAX_RELEVANT_SHOWN]]
     for i, system in enumerate(systems):
         first = [document(id) for id in top_ids(system, query, outcome.rule)]
         hits.append(SystemHits(i, system.label, system.first_ranks[query], first))

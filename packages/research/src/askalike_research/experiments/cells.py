@@ -68,7 +68,8 @@ class CellContext:
     def open(cls, experiment: Experiment, archive: Archive, folder: ExperimentFolder) -> Self:
         """Return the context. Raises SettingsError if a measured query is also used for choosing or training."""
         task = RankingTask.from_archive(archive, experiment.task)
-        labels, dev = task.labels(experiment.split), None
+        labels = task.labels(experiment.split)
+        dev = None
         known = (*labelled_splits(archive, task.kind), KNOWN_SPLIT)
         if experiment.dev != experiment.split and parse_typed_split(experiment.dev)[0] in known:
             dev = task.labels(experiment.dev)
@@ -83,7 +84,8 @@ class CellContext:
                 f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
             )
         if limit := experiment.max_queries:
-            labels, dev = sample_queries(labels, limit), dev and sample_queries(dev, limit)
+            labels = sample_queries(labels, limit)
+            dev = dev and sample_queries(dev, limit)
         if not labels.candidates:
             systems = tuple(system for system in experiment.system if system.run != GIVEN_ORDER)
             experiment = experiment.model_copy(update={"system": systems})
@@ -127,7 +129,8 @@ def run_cell(
         values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
         created = build(system.ranker, values, context.archive.path)
         _compute_cell(context, created, system.label, name, progress)
-    record, run = context.folder.read_json(f"cells/{name}.json") or {}, _read_cell(path, context.labels)
+    record = context.folder.read_json(f"cells/{name}.json") or {}
+    run = _read_cell(path, context.labels)
     evaluation = context.task.measure(run, context.labels, context.experiment.measures, context.experiment.rule)
     seconds = record["seconds"]
     result = SeedResult(run, evaluation, sum(seconds.values()), record.get("diagnostics", {}), record.get("cost", {}))

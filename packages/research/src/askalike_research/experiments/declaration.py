@@ -161,7 +161,8 @@ class SystemSettings(Settings):
     @classmethod
     def _check_grids(cls, tune: bool | tuple[Grid, ...], info: ValidationInfo) -> bool | tuple[Grid, ...]:
         """Raise ValueError for a value in the grids that is invalid for the ranker."""
-        grids, settings = tune if isinstance(tune, tuple) else (), info.data.get("settings")
+        grids = tune if isinstance(tune, tuple) else ()
+        settings = info.data.get("settings")
         tried = [(key, value) for grid in grids for key, values in grid.items() for value in values]
         if settings is not None:
             _check_ranker_settings(info, [{**settings, key: value} for key, value in tried])
@@ -335,7 +336,8 @@ def _expand_variables(value: Any, path: tuple[str | int, ...], errors: list[str]
 def _expand_variable(match: re.Match[str], path: tuple[str | int, ...], errors: list[str]) -> str:
     value = os.environ.get(match[1], match[2])
     if value is None:
-        name, key = match[1], format_path(path)
+        name = match[1]
+        key = format_path(path)
         errors.append(f"{key}: the variable {name} is not set; export it, or write ${{{name}:-DEFAULT}}")
     return match[0] if value is None else value
 
@@ -349,7 +351,8 @@ def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
         experiment = Experiment.model_validate(values, context=context)
     except ValidationError as error:
         errors += describe_errors(Experiment, error)
-        values, experiment = _drop_invalid(values, error), None
+        values = _drop_invalid(values, error)
+        experiment = None
     errors += _find_missing(values)
     return experiment
 

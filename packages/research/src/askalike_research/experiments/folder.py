@@ -80,7 +80,8 @@ class ExperimentFolder:
     @contextmanager
     def log_training(self) -> Iterator[None]:
         """Add the lines that training logs inside a `with` block, such as one per epoch."""
-        logger, handler = logging.getLogger(TRAINING_LOGGER), _LineHandler(self.log)
+        logger = logging.getLogger(TRAINING_LOGGER)
+        handler = _LineHandler(self.log)
         level = logger.level
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)

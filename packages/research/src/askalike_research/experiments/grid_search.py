@@ -112,7 +112,8 @@ def _search_coordinatewise(
             moves = [{**best, name: value} for value in values]
             scores = score(moves)
             if max(scores) > score([best])[0]:
-                best, improved = moves[scores.index(max(scores))], True
+                best = moves[scores.index(max(scores))]
+                improved = True
 
 
 def _mean(values: QueryValues, ranker: str, rule: str) -> float:

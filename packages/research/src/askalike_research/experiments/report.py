@@ -83,7 +83,8 @@ def write_report(outcome: ExperimentResult) -> Path:
 
 def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], drawn: Sequence[ReportFigure]) -> str:
     order = order_systems(outcome)
-    browsed, sampled = cards.select_contrasting_queries(systems), cards.sample_queries(systems)
+    browsed = cards.select_contrasting_queries(systems)
+    sampled = cards.sample_queries(systems)
     documents = cards.shown_documents([*browsed, *sampled], systems, outcome)
     texts = load_texts(outcome.archive, outcome.labels.queries, documents, outcome.task)
     return render(
@@ -129,7 +130,8 @@ def typing_points(outcome: ExperimentResult) -> tuple[str, dict[str, dict[float,
     measures = {canonical_name(measure): measure for values in curves for measure in values}
     if not measures:
         return "", {}
-    m, points = measures.get(LEADING_MEASURE, next(iter(measures.values()))), {}
+    m = measures.get(LEADING_MEASURE, next(iter(measures.values())))
+    points = {}
     for label, shares in outcome.typing.items():
         points[label] = {float(share): values[m] for share, values in shares.items() if m in values}
     return m, points
@@ -178,10 +180,12 @@ class PaperComparison:
 
 def headline_rows(outcome: ExperimentResult) -> list[HeadlineRow]:
     """Return one row per system."""
-    means, rows = {m: [s.mean(m) for s in outcome.systems] for m in outcome.measures}, []
+    means = {m: [s.mean(m) for s in outcome.systems] for m in outcome.measures}
+    rows = []
     for i, system in enumerate(outcome.systems):
         compared = _find_system(next(iter(outcome.comparisons.values()), None), system.label)
-        letter, seconds = compared.letter if compared else "", [r.seconds for r in system.seed_results.values()]
+        letter = compared.letter if compared else ""
+        seconds = [r.seconds for r in system.seed_results.values()]
         values = [_headline_value(outcome, system, m, means[m][i] == max(means[m])) for m in outcome.measures]
         rows.append(HeadlineRow(i, letter, system.label, len(seconds), fmean(seconds), values))
     return rows
@@ -264,7 +268,8 @@ def plot_typing_curve(
     ticks = sorted({share for points in shares.values() for share in points})
     with open_figure(WIDTH, 300) as (figure, (axes,)):
         for label, points in shares.items():
-            i, typed = colours[label], sorted(points)
+            i = colours[label]
+            typed = sorted(points)
             style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
             axes.plot(typed, [100 * points[x] for x in typed], label=label, **style)
         axes.set_xticks(ticks, [f"{x:.0%}".replace("%", " %") for x in ticks])

@@ -128,7 +128,8 @@ def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | 
 
 def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> dict[str, Any]:
     """Return the provenance from the beginning of the experiment."""
-    current, saved = collect_provenance(archive, command), folder.read_json("started.json")
+    current = collect_provenance(archive, command)
+    saved = folder.read_json("started.json")
     if saved is None:
         folder.write_json("started.json", current)
     elif saved["data"] != current["data"]:
@@ -216,11 +217,13 @@ def _load_or_tune(
 def _tune_system(
     context: CellContext, system: SystemSettings, open_bar: OpenBar, memory: TrialMemory
 ) -> dict[str, Any]:
-    experiment, started = context.experiment, time.perf_counter()
+    experiment = context.experiment
+    started = time.perf_counter()
     grids = system.tune if isinstance(system.tune, tuple) else ()
     measure = system.tune_measure or experiment.measures[0]
     labels = context.dev or Split({}, {})
-    parts, rule = {"dev": labels}, experiment.rule
+    parts = {"dev": labels}
+    rule = experiment.rule
     trials = TrialEvaluator(context.task, parts, [measure], rule, held_out=context.held_out, memory=memory)
     with open_bar(f"{system.label}: tuning") as report:
         best = search_grid(trials, system.ranker, grids, system.settings, progress=report)
@@ -274,7 +277,9 @@ def _experiment_result(
 def _system_result(
     context: CellContext, system: SystemSettings, tuned: TuningRecords, cells: Mapping[int, CellResult]
 ) -> SystemResult:
-    values, choice, results = system.settings, {}, {seed: cell.result for seed, cell in cells.items()}
+    values = system.settings
+    choice = {}
+    results = {seed: cell.result for seed, cell in cells.items()}
     has_seen = context.archive.path.name in system.may_have_seen
     trained: dict[str, Any] = {"trained_on": system.trained_on, "may_have_seen": has_seen}
     if system.run is not None:

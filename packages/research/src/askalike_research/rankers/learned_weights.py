@@ -90,7 +90,8 @@ class LearnedWeightsRanker(LexicalRanker):
         learned: TermWeights | None = None,
     ) -> None:
         super().__init__(similarity, settings, "learned_weights")
-        self.learning, self.learned = learning or LearnedWeightsSettings(), learned
+        self.learning = learning or LearnedWeightsSettings()
+        self.learned = learned
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -151,7 +152,8 @@ def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeigh
     pairs = _draw_pairs(training_pairs(view, LABEL_SIGNALS, settings.seed), settings)
     labels = LearnedLabels(frozenset(id for pair in pairs for id in (pair.query.id, pair.positive.id)))
     plain = LexicalRanker(ranker.similarity, ranker.settings)
-    contests, clusters = _Contests(), view.clusters()
+    contests = _Contests()
+    clusters = view.clusters()
     plain.build(view)
     searcher = plain.open(view)
     for chunk in chunks(pairs, BATCH_SIZE):
@@ -235,7 +237,8 @@ def _add_contests(
     """Add each pair whose texts share a term, with its negatives."""
     queries = resolve(searcher, {str(n): pair.query for n, pair in enumerate(pairs)})
     retrieved = searcher.retrieve(queries, 2 * negatives)
-    ids, right = searcher.view.ids(retrieved.distinct_docids), searcher.view.docids([p.positive.id for p in pairs])
+    ids = searcher.view.ids(retrieved.distinct_docids)
+    right = searcher.view.docids([p.positive.id for p in pairs])
     pools = []
     for pair, docids in zip(pairs, retrieved.docids, strict=True):
         others = [n for n in docids.tolist() if clusters.cluster_of(ids[n]) != pair.cluster][:negatives]

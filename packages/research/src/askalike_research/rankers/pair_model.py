@@ -40,7 +40,8 @@ class OnnxPairModel:
     """
 
     def __init__(self, folder: Path, bits: Bits) -> None:
-        config, tensors = read_json(folder / "config.json"), map_tensors(folder)
+        config = read_json(folder / "config.json")
+        tensors = map_tensors(folder)
         transformer = Transformer(config, tensors, folder)
         kind = str(config.get("model_type"))
         if kind not in HEADS:

@@ -46,7 +46,9 @@ def _read_judgements(
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) < 3 or not fields[0]:
             raise ValueError("expected query, relevant ids and candidate ids, tab separated")
-        query, relevant, candidates = fields[0], fields[1].split(), fields[2].split()
+        query = fields[0]
+        relevant = fields[1].split()
+        candidates = fields[2].split()
         splits_by_query.setdefault(query, []).append(split)
         for position, id in enumerate(candidates, 1):
             yield Judgement(split, query, id, int(id in relevant), position if has_positions else None)

@@ -49,7 +49,8 @@ class SemevalReader(Settings):
         split = self.split or infer_split(file)
         last_id = None
         for place, element in read_elements(source, file, source.read_bytes(file), "OrgQuestion"):
-            id, subject = element.attributes.get("ORGQ_ID"), element.find_text("OrgQSubject")
+            id = element.attributes.get("ORGQ_ID")
+            subject = element.find_text("OrgQSubject")
             if not id:
                 yield reject(place, "no ORGQ_ID", subject), place
                 continue
@@ -75,10 +76,12 @@ def _parse_thread(thread: Element, split: str, query_id: str, gold: Gold) -> lis
     if related is None:
         raise KeyError("RelQuestion")
     row = related.attributes
-    id, position = row["RELQ_ID"], int(row["RELQ_RANKING_ORDER"])
+    id = row["RELQ_ID"]
+    position = int(row["RELQ_RANKING_ORDER"])
     grade = GRADES.get(row.get("RELQ_RELEVANCE2ORGQ", ""), gold.get((query_id, id)))
     title, body = related.find_text("RelQSubject"), related.find_text("RelQBody")
-    created_at, author = parse_optional_utc(row.get("RELQ_DATE")), row.get("RELQ_USERID")
+    created_at = parse_optional_utc(row.get("RELQ_DATE"))
+    author = row.get("RELQ_USERID")
     question = Question(id, title, body, category=row.get("RELQ_CATEGORY"), created_at=created_at, author=author)
     answers = [_parse_answer(comment, id) for comment in thread.find_all("RelComment")]
     return [question, Judgement(split, query_id, id, grade, position), *answers]
@@ -86,8 +89,11 @@ def _parse_thread(thread: Element, split: str, query_id: str, gold: Gold) -> lis
 
 def _parse_answer(comment: Element, question_id: str) -> Answer:
     row = comment.attributes
-    id, text, grade = row["RELC_ID"], comment.find_text("RelCText"), row.get("RELC_RELEVANCE2RELQ", "?")
-    created_at, author = parse_optional_utc(row.get("RELC_DATE")), row.get("RELC_USERID")
+    id = row["RELC_ID"]
+    text = comment.find_text("RelCText")
+    grade = row.get("RELC_RELEVANCE2RELQ", "?")
+    created_at = parse_optional_utc(row.get("RELC_DATE"))
+    author = row.get("RELC_USERID")
     label = grade if grade.isalpha() else None
     return Answer(id, question_id, text, created_at=created_at, author=author, label=label)
 

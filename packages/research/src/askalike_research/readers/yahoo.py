@@ -113,15 +113,19 @@ def _list_texts(document: Element) -> dict[str, str]:
 
 def _build_records(document: Element) -> list[Record]:
     """Return a question and its answers, the best one first. Raises KeyError or ValueError."""
-    uri, title = document.find_text("uri"), unescape(document.find_text("subject"))
+    uri = document.find_text("uri")
+    title = unescape(document.find_text("subject"))
     for name, value in (("uri", uri), ("subject", title)):
         if not value:
             raise KeyError(name)
     categories = {name: unescape(document.find_text(name)) for name in CATEGORIES}
-    best, answers = document.find_text("bestanswer"), _collect_answers(document)
-    tags, category = tuple(f"{name}:{value}" for name, value in categories.items() if value), categories["cat"] or None
+    best = document.find_text("bestanswer")
+    answers = _collect_answers(document)
+    tags = tuple(f"{name}:{value}" for name, value in categories.items() if value)
+    category = categories["cat"] or None
     language, author = document.find_text("qlang") or None, document.find_text("id") or None
-    body, created_at = document.find_text("content"), parse_optional_utc(document.find_text("date"))
+    body = document.find_text("content")
+    created_at = parse_optional_utc(document.find_text("date"))
     accepted = f"{uri}_1" if best else None
     question = Question(
         uri, title, body, "html", tags, category, language, created_at, author=author, accepted_answer_id=accepted

@@ -23,7 +23,8 @@ SAMPLE_FILE = "sample.csv"
 
 def to_table(backtest: Backtest) -> ResultTable:
     """Return one row per threshold."""
-    has_labels, is_judged = backtest.asked_before > 0, bool(backtest.judged)
+    has_labels = backtest.asked_before > 0
+    is_judged = bool(backtest.judged)
     columns = [backtest.scale, "comments"]
     columns += ["right by labels", "asked before, found", "missed"] if has_labels else []
     columns += ["right, with the sample"] if is_judged else []
@@ -91,7 +92,8 @@ def _sample_row(asked: AskedQuestion, width: int) -> Sequence[str]:
 
 
 def _notes(backtest: Backtest) -> list[str]:
-    n, before = len(backtest.questions), backtest.asked_before
+    n = len(backtest.questions)
+    before = backtest.asked_before
     notes = [f"a search takes {backtest.median_ms:.0f} ms (median); {WORDING_REMARK}"]
     if before:
         notes.insert(0, f"{before:,} of {n:,} had been asked before, according to the archive's duplicate links")

@@ -60,14 +60,17 @@ def estimate_right(
     """
     total = confirmed + len(comments)
     scores = dict(comments)
-    right, judged_count, posterior = float(confirmed), 0, np.full(DRAWS, float(confirmed))
+    right = float(confirmed)
+    judged_count = 0
+    posterior = np.full(DRAWS, float(confirmed))
     rng = np.random.default_rng(0)
     for ids in _group_into_bands(comments, [t for t in thresholds if t >= threshold]):
         known = [is_right_at(judged[id], scores[id], threshold) for id in ids if id in judged]
         if ids and not known:
             return None
         if ids:
-            rest, n_right = len(ids) - len(known), sum(known)
+            rest = len(ids) - len(known)
+            n_right = sum(known)
             right += len(ids) * n_right / len(known)
             posterior += n_right + rng.binomial(rest, rng.beta(n_right + 0.5, len(known) - n_right + 0.5, DRAWS))
             judged_count += len(known)

@@ -149,7 +149,8 @@ def replay(
     Raises ArchiveError if there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
     that was trained on data newer than the first question.
     """
-    since, until = parse_moment(since), parse_moment(until) if until else None
+    since = parse_moment(since)
+    until = parse_moment(until) if until else None
     opened = {name: build(name, settings, archive.path) for name, settings in ranker_settings.items()}
     selection = select_queries(archive, since, until)
     if not selection.queries:
