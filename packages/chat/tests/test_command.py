@@ -119,7 +119,7 @@ def test_the_command_answers_and_remembers(server: Any, desk: Service, tmp_path:
 def test_the_command_says_what_it_lacks(desk: Service, tmp_path: Path) -> None:
     with ZulipServer() as server:
         cases = [
-            ((), {}, "; or name a --min-similarity"),
+            (("--min-probability", "0.3"), {}, "is not calibrated"),
             (("--min-similarity", "0.3"), {"ZULIP_API_KEY": "wrong"}, "answered 401 Invalid API key"),
             (("--min-similarity", "0.3", "--without", "x"), {}, "'closed'"),
             (("--min-similarity", "0.3", "--min-probability", "0.3"), {}, "use one of them"),
