@@ -10,7 +10,9 @@ row: as people ask (plain), the same with a greeting before and thanks behind (p
 """
 
 import json
+import os
 import random
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any, NamedTuple
 from askalike.labels.splits import load_split
 from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from askalike.store import Archive
+from askalike_research.experiments.provenance import collect_provenance
 
 K, SAMPLE, SEED = 5, 400, 0
 
@@ -34,6 +37,7 @@ class Asked(NamedTuple):
 def main(texts: str, *places: str) -> None:
     """Write the rows as a JSON list, one in each line."""
     rows = []
+    command = shlex.join(["python", "experiments/shown.py", *map(os.path.basename, (texts, *places))])
     for place in places:
         path, queries, *sisters = place.split(":")
         name = Path(path).name
@@ -41,6 +45,7 @@ def main(texts: str, *places: str) -> None:
             for kind, asked in collect(retriever, Path(texts), name, queries, sisters).items():
                 rows.append({"archive": name, "kind": kind, "n": len(asked)} | measure(retriever, asked))
                 print(rows[-1], file=sys.stderr, flush=True)
+                rows[-1]["provenance"] = collect_provenance(retriever.archive, command)
     print("[", ",\n".join(map(json.dumps, rows)), "]", sep="\n")
 
 
