@@ -323,8 +323,6 @@ class ArchiveRetriever:
         resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
         allowed = allowed_docs(self._view, filter)
         retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
-        if opened.abstention is None:
-            opened.abstention = self._abstention.current_rule(self._view)
         criteria = Criteria(
             request.k, filter, [opened.abstention.limits(one) for one in retrieved.queries],
             self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,

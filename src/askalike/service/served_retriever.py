@@ -107,7 +107,9 @@ def is_indexed(ranker: Ranker, view: View) -> bool:
 
 
 def is_present(ranker: Ranker, view: View) -> bool:
-    """Return whether each of the ranker's indexes has a manifest; an empty archive needs none."""
+    """Return whether each of the ranker's indexes was built, and is still there; an empty archive needs none."""
+    if view.engine:
+        return not view.change or all(index.change for index in ranker.indexes(view))
     return not view.change or all((path / MANIFEST).exists() for path in ranker.index_paths(view))
 
 

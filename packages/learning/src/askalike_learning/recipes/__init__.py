@@ -242,7 +242,7 @@ def _check_negatives(negatives: NegativesSettings, data: DataSettings, loss: str
         expected = "expected loss=cross_entropy, and negatives.judged=0, random=0, mined=0, in_batch=false"
         raise SettingsError(f"data.irrelevant: pairs are learned one by one; {expected}")
     if not data.irrelevant and not negatives.kinds:
-        raise SettingsError("negatives: expected negatives: random=20, mined=5, judged=10 or in_batch=true")
+        raise SettingsError("no negatives; expected some, such as --set negatives.random=20 or negatives.in_batch=true")
 
 
 def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Tables) -> str:
