@@ -95,7 +95,7 @@ def test_single_pairs_have_their_own_loss_without_negatives():
         Recipe.read("lstm_paper", {"judged": 10})
     with pytest.raises(SettingsError, match="expected loss=cross_entropy"):
         Recipe.read("cnn", {"irrelevant": True})
-    with pytest.raises(SettingsError, match="expected negatives"):
+    with pytest.raises(SettingsError, match="no negatives"):
         Recipe.read("cnn", {"in_batch": False})
 
 
