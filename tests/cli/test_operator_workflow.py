@@ -138,5 +138,5 @@ def test_pages_without_a_calibration(page, mixed) -> None:
     page.goto("/a/mix/quality")  # what is used instead, and nothing in red
     note = page.locator(".note:not(.advice)")
     assert "have no probability yet. They show a similarity from 0 to 1 instead." in note.inner_text()
-    assert "which off-topic questions rarely reach" in note.inner_text()
+    assert "more similar than off-topic questions usually are" in note.inner_text()
     assert page.locator(".note.bad, [role=alert]").count() == 0
