@@ -42,6 +42,7 @@ def main(texts: str, *places: str) -> None:
         path, queries, *sisters = place.split(":")
         name = Path(path).name
         with ArchiveRetriever.open(path) as retriever:
+            retriever.search(place)  # finds the limits of grades
             for kind, asked in collect(retriever, Path(texts), name, queries, sisters).items():
                 rows.append({"archive": name, "kind": kind, "n": len(asked)} | measure(retriever, asked))
                 print(rows[-1], file=sys.stderr, flush=True)

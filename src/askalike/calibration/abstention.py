@@ -59,6 +59,10 @@ class GradeLimits(NamedTuple):
         return cls(*(level + margin * (1 - level) for margin in margins))
 
 
+NO_GRADE = GradeLimits(float("inf"), float("inf"))
+"""The limits where no rule is known."""
+
+
 class AbstentionRule(Settings):
     """The limits of a ranker on an archive: usual ones, and those of queries in each of several languages."""
 
@@ -114,6 +118,12 @@ class AbstentionThreshold:
             return None
         holds = saved.fingerprint == self._ranker.fingerprint and saved.state.stale_reason(self._view) is None
         return saved.rule if holds else None
+
+    @property
+    def known_rule(self) -> AbstentionRule | None:
+        """The rule that was used last, or saved; None if none was found yet."""
+        self._rule = self._rule or self.saved_rule
+        return self._rule
 
     def current_rule(self, view: View) -> AbstentionRule:
         """Return the rule, prepared again once the archive has changed and all of it is indexed."""

@@ -12,7 +12,7 @@ from typing import Any, Self, get_args, overload
 import numpy as np
 
 from askalike import rankers
-from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
+from askalike.calibration.abstention import NO_GRADE, AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
@@ -323,8 +323,10 @@ class ArchiveRetriever:
         resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
         allowed = allowed_docs(self._view, filter)
         retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
+        has_minimum = request.min_similarity is not None or request.min_probability is not None
+        rule = self._abstention.known_rule if has_minimum else opened.abstention
         criteria = Criteria(
-            request.k, filter, [opened.abstention.limits(one) for one in retrieved.queries],
+            request.k, filter, [rule.limits(one) if rule else NO_GRADE for one in retrieved.queries],
             self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,
