@@ -39,20 +39,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need real data."""
-    for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
-            item.add_marker("data")
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    """An empty archive."""
-    with Archive.create(tmp_path / "archive") as archive:
-        yield archive
-
-
 @pytest.fixture(scope="session")
 def calibrated_riverside(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled example as an archive with a calibration of the default ranker. Copy it before changing it.

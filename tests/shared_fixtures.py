@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from askalike.core import registry
+from askalike.store import Archive
 from needs import SHARED_DATA
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need real data."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +33,13 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of a run share: a worker of pytest-xdist has one of its own inside it."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """An empty archive."""
+    with Archive.create(tmp_path / "archive") as archive:
+        yield archive
 
 
 @pytest.fixture

@@ -12,13 +12,6 @@ from kitchen import make_kitchen
 pytest_plugins = ("shared_fixtures", "shared_experiments")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need real data."""
-    for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
-            item.add_marker("data")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
     """Small networks train on one thread."""

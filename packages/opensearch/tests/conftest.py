@@ -14,11 +14,10 @@ RUN = os.getpid()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a cluster, and those that need real data."""
+    """Mark the tests that need a cluster."""
     for item in items:
-        for fixture, mark in (("cluster_url", "long"), ("shared_data", "data")):
-            if fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(mark)
+        if "cluster_url" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from pydantic import Field
 
-from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, load_calibration, settings_json
+from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, settings_json
 from askalike.core.arrays import Floats
 from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
@@ -160,10 +160,9 @@ def abstention_rule(archive: Archive, ranker: Ranker) -> AbstentionRule | None:
 
 
 def fit_abstention(archive: Archive, ranker: Ranker) -> None:
-    """Find and save the rule of a ranker whose index was just built, unless a calibration has a threshold."""
+    """Find and save the rule of a ranker whose index was just built, so that no search has to."""
     view = archive.view()
-    calibration = load_calibration(archive, ranker)
-    if any(view.titles()) and ranker.indexes(view) and not (calibration and calibration.threshold):
+    if any(view.titles()) and ranker.indexes(view):
         AbstentionThreshold(archive, ranker).prepare(view)
 
 
@@ -217,12 +216,10 @@ def is_stopwords_only(text: str, language: str | None) -> bool:
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
 
 
-def is_keyword_query(query: str, title: str, language: str | None) -> bool:
-    """Return whether a query is a single word, but no function word, in a title: a keyword and not a question."""
-    if len(query.split()) != 1:
-        return False
+def is_keyword(word: str, title: str, language: str | None) -> bool:
+    """Return whether a word, but no function word, is in a title."""
     analyzer = content_analyzer()
-    terms = analyzer.analyze(query, language)
+    terms = analyzer.analyze(word, language)
     return len(terms) == 1 and terms[0] in analyzer.analyze(title, language)
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, get_args, overload
@@ -338,7 +338,7 @@ class ArchiveRetriever:
             depth *= DEPTH_FACTOR
             retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
-        first_rows = [owners.index(n) for n in range(len(queries))]
+        first_rows = list(accumulate(map(len, read), initial=0))[:-1]
         hits = [[_make_hit(one, reasons[n].get(one.docid)) for one in rows[n] if one.is_shown] for n in first_rows]
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(row, took_ms) for row in hits]

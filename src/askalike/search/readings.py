@@ -6,7 +6,7 @@ sentence that it answers better: the further, the more the sentence says.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +42,8 @@ def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     texts = [whole]
     if not query.body and len(sentences) > 1:
         texts += [sentence for sentence in _find_asking(sentences, language) if sentence != whole]
-    if _count_terms(whole, language) < MIN_TERMS and (typed := collapse_spaces(query.title)) != whole:
+    typed = collapse_spaces(query.title)
+    if typed != whole and _count_terms(whole, language) < MIN_TERMS:
         texts.append(typed)  # what went may have been no courtesy
     return [replace(query, title=text.lower() if text.isupper() and " " in text else text) for text in texts]
 
@@ -67,16 +68,16 @@ def retrieve_readings(
         pool = find_distinct(np.concatenate([pools[row] for row in rows]))
         for row in rows:
             pools[row] = pool
-    weights = [min(1.0, _count_terms(one.text, searcher.language) / CLEAR_TERMS) for one in readings]
+    others = [row for _, *rows in several for row in rows]
+    weights = {row: min(1.0, _count_terms(readings[row].text, searcher.language) / CLEAR_TERMS) for row in others}
     combined = _combine(searcher.score(readings, pools, retrieved), several, weights)
     return first_hits(searcher, combined.best(k), searcher.find_titles(readings), k, adds=False)
 
 
-def _combine(scored: Retrieved, several: Sequence[Sequence[int]], weights: Sequence[float]) -> Retrieved:
-    """Return the scores of first readings, raised towards those of the others, whose rows become empty."""
+def _combine(scored: Retrieved, several: Sequence[Sequence[int]], weights: Mapping[int, float]) -> Retrieved:
+    """Return the scores of first readings, raised towards those of others, by row → weight, whose rows become empty."""
     scores = list(scored.scores)
     absolute = list(scored.absolute or ())
-    kept = [slice(None)] * len(scored.queries)
     for first, *others in several:
         whole = np.nan_to_num(absolute[first])
         raised = whole
@@ -84,9 +85,7 @@ def _combine(scored: Retrieved, several: Sequence[Sequence[int]], weights: Seque
             raised = np.maximum(raised, whole + weights[row] * (np.nan_to_num(absolute[row]) - whole))
         scores[first] = scores[first] * np.divide(raised, whole, out=np.ones_like(raised), where=whole > 0)
         absolute[first] = raised
-        for row in others:
-            kept[row] = slice(0)
-    positions = [np.arange(len(own))[part] for own, part in zip(scores, kept, strict=True)]
+    positions = [np.arange(0 if row in weights else len(own)) for row, own in enumerate(scores)]
     return replace(scored, scores=scores, absolute=absolute).select(positions)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import GradeLimits, is_keyword_query, is_stopwords_only
+from askalike.calibration.abstention import GradeLimits, is_keyword, is_stopwords_only
 from askalike.calibration.calibration import Calibrator
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
@@ -143,9 +143,8 @@ def _order(
     stays = np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
         states = originals.by_duplicate.get(question.id, question).states
-        stays[place] = ("answered" in states and "closed" not in states and "outdated" not in states) or (
-            typed and typed in map(fold_title, (question.title, *question.rephrasings))
-        )
+        is_settled = "answered" in states and "closed" not in states and "outdated" not in states
+        stays[place] = is_settled or _is_titled(question, typed)
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order
@@ -169,6 +168,11 @@ def _collapse(
     return places
 
 
+def _is_titled(question: Question, folded: str) -> bool:
+    """Return whether a question has exactly a typed title, or has it as a rephrasing. folded: see `fold_title`."""
+    return bool(folded) and folded in map(fold_title, (question.title, *question.rephrasings))
+
+
 class _Grader:
     """Grades the questions that were retrieved for one query.
 
@@ -189,7 +193,7 @@ class _Grader:
         """Return the grade of a question. similarity: its absolute score. probability: None without a calibration."""
         if self._asks_nothing:
             return None
-        if self._folded and self._folded in map(fold_title, (question.title, *question.rephrasings)):
+        if _is_titled(question, self._folded):
             return "same"
         is_related = similarity >= self._limits.related
         if self._is_word:
@@ -202,7 +206,7 @@ class _Grader:
 
     def _is_keyword_of(self, question: Question) -> bool:
         language = question.language or self._language
-        return self._may_be_keyword and is_keyword_query(self._title, question.title, language)
+        return self._may_be_keyword and is_keyword(self._title, question.title, language)
 
 
 def _is_shown(grade: Grade | None, similarity: float, probability: float | None, criteria: Criteria) -> bool:

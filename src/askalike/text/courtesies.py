@@ -38,7 +38,9 @@ def split_request(text: str, language: str | None) -> Sequence[str]:
     kept: list[str] = []
     follows_closing = False
     for sentence in sentences:
-        rest = "" if len(sentences) > 1 and _is_small_talk(sentence, language) else _trim(sentence, language)
+        terms = content_analyzer().analyze(sentence, language)
+        is_small_talk = len(sentences) > 1 and _has_only_courtesies(terms, language)
+        rest = "" if is_small_talk else _trim(sentence, language)
         if rest and not (follows_closing and kept and _is_name(rest)):
             kept.append(rest)
         follows_closing = not rest and bool(_beginning("closing", language).match(sentence))
@@ -63,16 +65,13 @@ def _is_courtesy(clause: str, language: str | None) -> bool:
     """Return whether a clause gives thanks or wishes, or pleads, with no other words than courtesies have."""
     if "?" not in clause and _beginning("closing", language).match(clause):
         return True
-    pleas = _terms(("plea",), language)
-    return _is_small_talk(clause, language) and any(
-        term in pleas for term in content_analyzer().analyze(clause, language)
-    )
+    terms = content_analyzer().analyze(clause, language)
+    return _has_only_courtesies(terms, language) and not _terms(("plea",), language).isdisjoint(terms)
 
 
-def _is_small_talk(sentence: str, language: str | None) -> bool:
-    """Return whether a sentence has no other words than courtesies have."""
-    known = _terms(("greeting", "closing", "plea", "word"), language)
-    return known.issuperset(content_analyzer().analyze(sentence, language))
+def _has_only_courtesies(terms: Sequence[str], language: str | None) -> bool:
+    """Return whether a text has no other terms than courtesies have."""
+    return _terms(("greeting", "closing", "plea", "word"), language).issuperset(terms)
 
 
 def _is_name(clause: str) -> bool:
