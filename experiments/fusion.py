@@ -18,7 +18,7 @@ import numpy as np
 from askalike import rankers
 from askalike.core.config import parse_assignments
 from askalike.core.hits import Run
-from askalike.core.relevance import Split
+from askalike.core.records import Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.labels.splits import load_split
 from askalike.rankers.hybrid import HybridSearcher

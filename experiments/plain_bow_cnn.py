@@ -24,7 +24,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.core.relevance import Split
+from askalike.core.records import Split
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.text.features import Text

@@ -22,8 +22,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from askalike import rankers
-from askalike.core.records import Question
-from askalike.core.relevance import TrainingPair
+from askalike.core.records import Question, TrainingPair
 from askalike.labels.splits import load_split
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive

@@ -19,7 +19,7 @@ from askalike.core.records import (
     Answer as Answer, EvaluationQuery as EvaluationQuery, Judgement as Judgement, Link as Link,
     LocatedRecord as LocatedRecord, Place as Place, Question as Question, RejectedRow as RejectedRow,
 )
-from askalike.core.relevance import Split as Split
+from askalike.core.records import Split as Split
 from askalike.encoders import Encoder as Encoder, encode_texts as encode_texts
 from askalike.evaluation.evaluate import evaluate as evaluate
 from askalike.evaluation.significance import compare as compare
@@ -39,7 +39,7 @@ from askalike.rankers import (
 from askalike.readers import (
     Reader as Reader, SourceFiles as SourceFiles, import_archive as import_archive, read_queries as read_queries,
 )
-from askalike.search.answering.replies import Reply as Reply
+from askalike.search.replies import Reply as Reply
 from askalike.search.archive_retriever import (
     ArchiveRetriever as ArchiveRetriever, SearchRequest as SearchRequest, SearchResult as SearchResult, load as load,
 )

@@ -34,8 +34,8 @@ from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.explain import found_words
 from askalike.service.problems import describe_fields
 from askalike.service.processes.protocol import configure
-from askalike.service.rate_limit import RateLimiter, create_rates
 from askalike.service.settings import ServiceSettings
+from askalike.service.shared_files import RateLimiter, create_rates
 from askalike.store import Archive, View
 from askalike.store.keys import has_active_key, verify_key
 from askalike.text.clean import readable_text

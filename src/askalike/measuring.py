@@ -14,8 +14,7 @@ from askalike.core.errors import ArchiveError, InputError
 from askalike.core.hits import Columns, Run
 from askalike.core.iteration import Progress, remaining_chunks
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.records import DocumentKind
-from askalike.core.relevance import Qrels, Split
+from askalike.core.records import DocumentKind, Qrels, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties

@@ -24,8 +24,7 @@ from askalike.calibration.samples import (
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.records import EvaluationQuery, Judgement, Question
-from askalike.core.relevance import Split
+from askalike.core.records import EvaluationQuery, Judgement, Question, Split
 from askalike.labels.splits import load_split
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store.archive import Archive

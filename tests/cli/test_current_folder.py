@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.core import children
+from askalike.core import parallel
 from askalike.core.parallel import map_pieces, use_workers
 from askalike.core.records import Question
 from askalike.search import interim
@@ -21,7 +21,7 @@ from needs import need
 from small_models import WORDS, write_encoder
 from waiting import wait_for
 
-SOURCE = Path(children.__file__).parents[1]
+SOURCE = Path(parallel.__file__).parents[1]
 PLANTED = ("askalike", "json", "multiprocessing", "numpy", "random", "types")
 PROGRAM = "from askalike.cli import main\nif __name__ == '__main__':\n    main()\n"
 
@@ -129,10 +129,10 @@ def test_other_commands(hostile, calibrated_riverside, tmp_path, words):
 
 
 def test_a_callers_own_processes_keep_their_path(monkeypatch):
-    monkeypatch.delenv(children.SAFE_PATH, raising=False)
+    monkeypatch.delenv(parallel.SAFE_PATH, raising=False)
     with use_workers(2):
         assert list(map_pieces(eval, ["__import__('sys').flags.safe_path"])) == [True]
-    assert children.SAFE_PATH not in children.os.environ
+    assert parallel.SAFE_PATH not in parallel.os.environ
 
 
 def test_all_processes_are_started_in_one_place():
@@ -142,4 +142,4 @@ def test_all_processes_are_started_in_one_place():
         re.M,
     )
     files = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if starts.search(file.read_text("utf-8"))}
-    assert files == {"core/children.py"}
+    assert files == {"core/parallel.py"}

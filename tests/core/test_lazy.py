@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from waiting import PATIENCE_S
 
 

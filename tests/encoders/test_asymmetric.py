@@ -12,8 +12,7 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
-from askalike.learning.distil import DistillationSettings
-from askalike.learning.ridge import fit_ngram_vectors
+from askalike.learning.distil import DistillationSettings, fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
@@ -44,7 +43,7 @@ def run(ranker, archive, text):
 
 
 def test_word_pairs_have_their_own_penalty(monkeypatch):
-    monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
+    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
     settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
     penalties = settings.penalties
     assert penalties.tolist() == [2] * 20 + [7] * 10

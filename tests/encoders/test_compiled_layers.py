@@ -17,14 +17,6 @@ from askalike.encoders.transformer.architectures import (  # noqa: E402
     ModernBert,
     Transformer,
 )
-from askalike.encoders.transformer.byte_products import (  # noqa: E402
-    ByteRows,
-    ByteWeights,
-    make_rows,
-    multiply,
-    pack_weights,
-    round_rows,
-)
 from askalike.encoders.transformer.compiled_layers import (  # noqa: E402
     BuiltLayers,
     CompiledLayers,
@@ -33,7 +25,17 @@ from askalike.encoders.transformer.compiled_layers import (  # noqa: E402
     open_runner,
 )
 from askalike.encoders.transformer.graph import GraphLayers  # noqa: E402
-from askalike.encoders.transformer.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
+from askalike.encoders.transformer.layer_steps import (  # noqa: E402  # noqa: E402
+    ByteRows,
+    ByteWeights,
+    exponential,
+    gelu,
+    gelu_by_tanh,
+    make_rows,
+    multiply,
+    pack_weights,
+    round_rows,
+)
 from askalike.encoders.transformer.weights import BLOCK_SIZE, quantise  # noqa: E402
 from askalike.native import simd  # noqa: E402
 from askalike.native.compiled import CACHE_VARIABLE, Matrix, compiled  # noqa: E402

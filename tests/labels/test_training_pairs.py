@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 import askalike
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
-from askalike.core.relevance import Split, TrainingPair
+from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question, Split, TrainingPair
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, collect_learned, count_pairs, training_pairs

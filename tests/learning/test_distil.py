@@ -15,9 +15,9 @@ from askalike.learning.distil import (
     collect_questions,
     encode_targets,
     find_excluded_ids,
+    fit_ngram_vectors,
     make_teacher_texts,
 )
-from askalike.learning.ridge import fit_ngram_vectors
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
 

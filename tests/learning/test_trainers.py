@@ -6,7 +6,7 @@ import askalike
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.encoders import open_encoder
-from askalike.learning.trainers import list_recipes
+from askalike.learning.models import list_recipes
 from askalike.store import Archive
 from askalike.tuning import models
 from askalike.tuning.candidates import list_families

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from imported import Importing, PageSite, Refusing
 
-from askalike.core import packed
+from askalike.core import files
 from askalike.core.errors import InputError
 from askalike.evaluation.trec import read_run
 from askalike.readers import faq_pages, import_archive
@@ -42,7 +42,7 @@ def test_packed_table_that_unpacks_hugely_is_refused(expect_refusal: Refusing, t
 def test_line_breaks_are_counted_as_they_are_read(
     expect_refusal: Refusing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "ALWAYS_ALLOWED_BYTES", 100_000)
+    monkeypatch.setattr(files, "ALWAYS_ALLOWED_BYTES", 100_000)
     (tmp_path / "faq.csv.gz").write_bytes(gzip.compress(b"id,title\n" + b"\n" * 2_000_000))
     expect_refusal("unpacks to over", "table", tmp_path / "faq.csv.gz")
 
@@ -64,7 +64,7 @@ def test_run_that_unpacks_hugely_is_refused(tmp_path: Path) -> None:
 def test_a_dump_that_is_packed_well_is_read(
     imported: Importing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "ALWAYS_ALLOWED_BYTES", 1_000)
+    monkeypatch.setattr(files, "ALWAYS_ALLOWED_BYTES", 1_000)
     rows = "".join(f"{n},How do I renew the library card of my {n}th child?\n" for n in range(2_000))
     for name in ("faq.csv.gz", "faq.csv.bz2"):
         PACKERS[name](f"id,title\n{rows}".encode(), tmp_path / name)
@@ -73,12 +73,12 @@ def test_a_dump_that_is_packed_well_is_read(
 
 def test_cut_or_oversized_gzip_is_no_content() -> None:
     content = gzip.compress(b"a" * 100_000)
-    assert packed.unpack_gzip(content, 100_000) == b"a" * 100_000
+    assert files.unpack_gzip(content, 100_000) == b"a" * 100_000
     for wrong, message in (content[:-20], "cut short"), (content[:2] + b"?" * 20, "."):
         with pytest.raises(ValueError, match=message):
-            packed.unpack_gzip(wrong, 1 << 20)
+            files.unpack_gzip(wrong, 1 << 20)
     with pytest.raises(ValueError, match="over 1 MB"):
-        packed.unpack_gzip(gzip.compress(b"a" * (2 << 20)), 1 << 20)
+        files.unpack_gzip(gzip.compress(b"a" * (2 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize(

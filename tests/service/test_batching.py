@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from askalike.core.records import Answer, Question
-from askalike.service import queues
-from askalike.service.queues import BoundedExecutor, OverloadedError, WriteBatcher
+from askalike.service import served_archive
+from askalike.service.served_archive import BoundedExecutor, OverloadedError, WriteBatcher
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
@@ -42,7 +42,7 @@ def test_more_writes_than_may_wait_are_turned_away(tmp_path):
 
 
 def test_second_write_waits_for_searches_or_is_dropped(tmp_path, monkeypatch):
-    monkeypatch.setattr(queues, "WRITE_WINDOW_S", 3_600)
+    monkeypatch.setattr(served_archive, "WRITE_WINDOW_S", 3_600)
     patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
     searching = [True, False, True]
 

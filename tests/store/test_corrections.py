@@ -11,9 +11,9 @@ import pytest
 from askalike.core.records import Answer, Question
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.changes import get_revisions
 from askalike.store.editing import put_records
 from askalike.store.keys import create_key
-from askalike.store.revisions import get_revisions
 
 ROWS = {"a": ("How long do I boil an eg?", "Five minuts."), "b": ("May I bring a dog?", "Yes.")}
 FIRST = ("How long do I boil an eg?", "How long do I boil an egg?")

@@ -12,8 +12,8 @@ import askalike
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.store import Archive, MissingRecordError
+from askalike.store.changes import get_revisions
 from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
-from askalike.store.revisions import get_revisions
 from database import run_sql
 
 N_CALLERS = 4

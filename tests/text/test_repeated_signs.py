@@ -17,7 +17,7 @@ from askalike.readers.markdown import MarkdownReader
 from askalike.readers.mbox import clean_body, clean_subject
 from askalike.readers.slack import SlackUsers
 from askalike.readers.stackexchange import parse_tags
-from askalike.search.answering.grounded import check_sentences
+from askalike.search.grounded import check_sentences
 from askalike.service.pages.display import highlight, render_body
 from askalike.text.analyzer import Analyzer
 from askalike.text.banners import strip_banner, words_after_banner

@@ -4,8 +4,7 @@ import pytest
 
 from askalike.core.errors import SettingsError
 from askalike.core.values import format_duration
-from askalike.tuning.state import Budget, TuningState, parse_duration
-from askalike.tuning.trials import Trial
+from askalike.tuning.trials import Budget, Trial, TuningState, parse_duration
 
 TRIAL = Trial("bm25", {"b": 0.5})
 

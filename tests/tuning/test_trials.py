@@ -6,8 +6,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core import registry
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.measuring import RankingTask
 from askalike.tuning.candidates import tuning_grids
 from askalike.tuning.trials import Trial, TrialEvaluator

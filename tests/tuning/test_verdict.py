@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from askalike.core.relevance import Split
+from askalike.core.records import Split
 from askalike.tuning.candidates import UNTUNED, Candidate, Stage
 from askalike.tuning.task import TuningTask
 from askalike.tuning.trials import Trial

@@ -111,7 +111,7 @@ def test_other_rules_change_what_the_page_finds(
     serve_ranker(archive, "lm_jelinek_mercer", {}, "chosen")
     export_archive(archive, "static-site", tmp_path / "usual")
     monkeypatch.setattr(_spelling, "MIN_LETTERS", 9)
-    monkeypatch.setattr("askalike.search.rules.MAX_COMPLETIONS", 0)
+    monkeypatch.setattr("askalike.plugin.exports.MAX_COMPLETIONS", 0)
     export_archive(archive, "static-site", tmp_path / "other")
     usual, other = (open_site(browser, tmp_path / name) for name in ("usual", "other"))
     assert (usual.evaluate(CORRECT, "librray"), other.evaluate(CORRECT, "librray")) == (["library"], [])

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from askalike.core import registry
-from askalike.core.records import Question
-from askalike.core.relevance import TrainingPair
+from askalike.core.records import Question, TrainingPair
 from askalike_learning.dev import DevSet
 from askalike_learning.examples import Examples, collect_texts
 from askalike_learning.recipes import NegativesSettings, TrainingSettings

@@ -7,7 +7,7 @@ from typing import Any
 from askalike import ArchiveRetriever, Question
 from askalike_research.answer_support import measure_support
 from commands import askalike
-from search.answering.test_grounded import LOST_CARD, WORDS, ChatServer, archive, chat, engine
+from search.test_grounded import LOST_CARD, WORDS, ChatServer, archive, chat, engine
 
 __all__ = ["archive", "chat", "engine"]
 

@@ -32,8 +32,7 @@ from askalike.calibration.thresholds import (
 from askalike.core.arrays import Floats
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import Progress
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.core.values import format_count
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, takes_archive

@@ -15,8 +15,7 @@ from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, HitFe
 from askalike.core.arrays import Bools, Floats
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.iteration import Progress, remaining_chunks
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.core.values import format_count
 from askalike.labels import splits
 from askalike.labels.splits import (

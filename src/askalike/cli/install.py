@@ -13,9 +13,8 @@ from rich.markup import escape
 from typer import Argument, Exit, Option
 
 from askalike.cli.output import open_console, progress_bar
-from askalike.core.children import run_module
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.parallel import map_pieces, use_workers
+from askalike.core.parallel import map_pieces, run_module, use_workers
 from askalike.core.values import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.native.compiled import CACHE_VARIABLE, find_modules, store_code

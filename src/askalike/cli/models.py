@@ -23,9 +23,9 @@ from askalike.measuring import LEADING_MEASURE
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
-from askalike.tuning.encoder_trials import MAX_QUERIES, EncoderTrial, try_encoders
 from askalike.tuning.models import distil, list_models, remove_model
 from askalike.tuning.promotion import promote
+from askalike.tuning.pseudo_queries import MAX_QUERIES, EncoderTrial, try_encoders
 
 encoder_command = Typer(
     help="""List the pre-trained encoders at hand, and choose the one of an archive.

@@ -22,9 +22,9 @@ from askalike.core.hits import Explanation, SearchHit
 from askalike.core.parallel import use_workers
 from askalike.core.records import Question
 from askalike.core.values import format_count, parse_memory
-from askalike.search.answering.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
+from askalike.search.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.store import Archive
 from askalike.store.records import require_tags
 from askalike.text.passages import extract_snippet, find_formulas
@@ -222,7 +222,7 @@ def answer_command(
     askalike answer DIR "Can I return a book late?" --mode auto --json
     ```
     """
-    from askalike.search.answering.grounded import named_endpoint, write_grounded
+    from askalike.search.grounded import named_endpoint, write_grounded
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened

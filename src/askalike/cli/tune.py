@@ -17,8 +17,8 @@ from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
 from askalike.tuning.candidate_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult, tune_archive
-from askalike.tuning.state import parse_duration
 from askalike.tuning.task import TuningTask
+from askalike.tuning.trials import parse_duration
 from askalike.tuning.verdict import format_difference
 
 ENCODER_HELP = "A pre-trained encoder, a folder or package, to try and to distil."

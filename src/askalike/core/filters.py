@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from askalike.core.arrays import Ints
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.records import MARKS, Mark, State
 from askalike.core.values import parse_limit, parse_tag
 

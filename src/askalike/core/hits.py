@@ -10,7 +10,7 @@ import numpy as np
 
 from askalike.core.arrays import Floats, Ints
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.records import Question, State
 
 Grade = Literal["same", "related"]

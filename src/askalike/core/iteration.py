@@ -1,9 +1,10 @@
-"""Iterables in chunks, reports of progress, and a check against single values."""
+"""One thing at a time: iterables in chunks, reports of progress, and values computed when they are first read."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from askalike.core.errors import InputError
 
@@ -65,3 +66,20 @@ class ProgressTracker(Protocol):
 def skip_tracking(sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
     """Return the items without showing progress: the default ProgressTracker."""
     return sequence
+
+
+class lazy_property(cached_property[T]):
+    """`cached_property` without its lock, which in Python 3.11 is shared by all instances, so that threads wait.
+
+    Threads that read the attribute of one object at the same time may each compute it.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[str(self.attrname)] = self.func(instance)
+        return value

@@ -1,23 +1,32 @@
-"""Work split into pieces: done here, by processes of this machine, or by the machines of a running Ray cluster."""
+"""Processes that askalike starts, and work in pieces: done here, by processes, or by a running Ray cluster.
+
+None imports a file of the current folder. `python -m` and `python -c`, by which multiprocessing starts its processes,
+put the folder in which a command was typed first on the path. Somebody else may have written there, or it has a
+`types.py` of its own.
+"""
 
 import logging
+import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from multiprocessing import parent_process
-from threading import Thread
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from askalike.core.children import spawn_context
 from askalike.core.errors import AskalikeError, SettingsError
 
+SAFE_PATH = "PYTHONSAFEPATH"
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
 MAX_RETRIES = 5
@@ -32,6 +41,73 @@ Submit = Callable[[Any], Callable[[], Any]]
 """Sends a piece to a worker, and returns a function that waits for its result."""
 StartWorkers = Callable[[Callable[[Any], Any], bool], AbstractContextManager[tuple[int, Submit]]]
 """Starts workers for a function, and for long pieces or not. Returns their number, and what sends them pieces."""
+
+
+class _Environment:
+    """Has the variable set while any thread needs it; the processes that a caller starts afterwards are its own."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._before: str | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = os.environ.get(SAFE_PATH)
+                os.environ[SAFE_PATH] = "1"
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users and self._before is None:
+                del os.environ[SAFE_PATH]
+            elif not self._users:
+                os.environ[SAFE_PATH] = str(self._before)
+
+
+safe_path = _Environment()
+"""A context: each Python that is started in it, by other packages too, leaves the current folder out of its path."""
+
+
+class _SafeProcess(SpawnProcess):
+    def start(self) -> None:
+        with safe_path:
+            super().start()
+
+
+class _SafeContext(SpawnContext):
+    Process = _SafeProcess
+
+
+def fork_context() -> Any:
+    """Return multiprocessing's context for processes that are copies of this one, and read no files to begin with."""
+    return multiprocessing.get_context("fork")
+
+
+def spawn_context() -> Any:
+    """Return multiprocessing's context for new processes, whose path is this one's without the current folder."""
+    with safe_path:
+        resource_tracker.ensure_running()  # a process, too; it begins with the first queue
+    return _SafeContext()
+
+
+def run_module(module: str, arguments: Sequence[str]) -> int:
+    """Run a module of askalike as a program to its end; return its exit code."""
+    return subprocess.call(_python_command(module, arguments))
+
+
+def start_module(module: str, arguments: Sequence[str]) -> None:
+    """Start a module of askalike as a program that prints nothing and outlives this process."""
+    null = subprocess.DEVNULL
+    command = _python_command(module, arguments)
+    process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True)
+    process.returncode = 0  # nobody waits for it
+
+
+def _python_command(module: str, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 class WorkerError(AskalikeError):

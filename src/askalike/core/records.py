@@ -1,5 +1,6 @@
-"""What an archive holds: questions, answers, links, evaluation sets, and the rows that could not be imported."""
+"""What an archive holds: questions, answers, links, judgements, rejected rows; and what is known of it to match."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
@@ -10,6 +11,8 @@ MARKS: Final[tuple[Mark, ...]] = get_args(Mark)
 Markup = Literal["text", "html"]
 LinkKind = Literal["duplicate", "related"]
 DocumentKind = Literal["questions", "answers"]
+Qrels = Mapping[str, Mapping[str, int]]
+"""Query id → document id → relevance (0 = judged not relevant)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +155,28 @@ class Place(NamedTuple):
 Record = Question | Answer | Link | EvaluationQuery | Judgement | RejectedRow
 LocatedRecord = tuple[Record, Place]
 """The records that readers yield."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None for all documents.
+
+    has_labels: whether the judgements are labels that a model can learn; not those of a question's own title.
+    """
+
+    queries: Mapping[str, Question]
+    qrels: Qrels
+    candidates: Mapping[str, Sequence[str]] | None = None
+    has_labels: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPair:
+    """Two texts and whether they match (`relevant`). Texts of their clusters are never used as negatives."""
+
+    query: Question
+    positive: Question | Answer
+    cluster: str
+    signal: str
+    relevant: bool = True
+    query_cluster: str = ""  # if it differs from `cluster`, that of the positive

@@ -19,10 +19,10 @@ from askalike.encoders._encoder import (
     Role,
     TextWords,
     TracedText,
+    VectorCache,
     VectorContributions,
     concatenate_parts,
 )
-from askalike.encoders._vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from askalike.encoders._packaged import ModelPackage

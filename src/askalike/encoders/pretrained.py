@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config, registry
 from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file

@@ -13,7 +13,7 @@ from askalike.core.arrays import Bools, Floats, Ints
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.hits import Columns, Hit, Run
 from askalike.core.iteration import check_list
-from askalike.core.relevance import Qrels
+from askalike.core.records import Qrels
 from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,

@@ -21,11 +21,10 @@ from pydantic_core import to_json
 
 from askalike.core.arrays import Floats
 from askalike.core.errors import InputError
-from askalike.core.files import replace_file
+from askalike.core.files import BZIP2_MAGIC, open_unpacked, replace_file
 from askalike.core.hits import Columns, Run
 from askalike.core.iteration import chunks
-from askalike.core.packed import BZIP2_MAGIC, open_unpacked
-from askalike.core.relevance import Qrels
+from askalike.core.records import Qrels
 from askalike.core.values import format_count
 
 MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16

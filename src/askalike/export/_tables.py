@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError
-from askalike.core.relevance import Qrels
+from askalike.core.records import Qrels
 from askalike.core.values import escape_formula
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from askalike.core.iteration import chunks
-from askalike.core.records import Answer, Question
-from askalike.core.relevance import Split
+from askalike.core.records import Answer, Question, Split
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.health.templates import word_ngrams
 from askalike.labels.splits import document_kind, load_split

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from askalike.core.config import DateText, NumberList, Settings, validate_settings
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.relevance import Qrels
+from askalike.core.records import Qrels
 from askalike.labels.splits import KNOWN_SPLIT, default_split, document_kind, load_split
 from askalike.store import Archive, Clusters, connected_components, imported_splits, labels, read_labels, shuffle_names
 from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel

@@ -15,8 +15,7 @@ import numpy as np
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.records import DocumentKind, Question
-from askalike.core.relevance import Split
+from askalike.core.records import DocumentKind, Question, Split
 from askalike.store import (
     Archive,
     Clusters,

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.records import Answer, Question
-from askalike.core.relevance import Split, TrainingPair
+from askalike.core.records import Answer, Question, Split, TrainingPair
 from askalike.labels.splits import restrict_split
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.contents import groups_sharing

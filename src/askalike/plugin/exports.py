@@ -5,21 +5,27 @@ A ranker says by `word_scores`, `vector_scores`, `parts` and `weights_for` how i
 looks queries up.
 """
 
+from typing import Any
+
 from askalike.calibration.abstention import AbstentionRule, abstention_rule
 from askalike.core.arrays import Floats32
 from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.core.values import safe_url
 from askalike.encoders import LookupTable
 from askalike.export import ExportFormat
-from askalike.rankers import VectorScores, WordScores
+from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
+from askalike.index.rows import MAX_TITLES
+from askalike.rankers import VectorScores, WordScores, spelling_rules
 from askalike.rankers.lexical import TermExtractor
-from askalike.search.rules import search_rules
 from askalike.service.widget import build_widget
 from askalike.store.contents import has_content
-from askalike.text.clean import plain_text, readable_blocks, truncate
+from askalike.text.analyzer import CONTRACTING, DROPPED_MARKS, MAX_JOINED
+from askalike.text.clean import INVISIBLE, LINK_REST, LINK_START, LINK_TOKEN, plain_text, readable_blocks, truncate
 from askalike.text.language import stop_words
 from askalike.text.passages import extract_snippet
-from askalike.text.words import hash_word
+from askalike.text.subwords import MAX_WORD_PART, WORD_START
+from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, UNLIKELY_COST, VOWELS
+from askalike.text.words import APOSTROPHES, HYPHENS, cjk_pattern, hash_word
 
 __all__ = [
     "AbstentionRule",
@@ -44,3 +50,24 @@ __all__ = [
     "stop_words",
     "truncate",
 ]
+
+
+def search_rules() -> dict[str, dict[str, Any]]:
+    """Return the rules of texts, words, spelling, hits and subwords: name → value, as JSON can have it.
+
+    The modules that this one imports from say what each means.
+    """
+    return {
+        "texts": {"invisible": INVISIBLE.pattern, "link": LINK_START + LINK_REST, "link_token": LINK_TOKEN},
+        "words": {
+            "cjk": cjk_pattern().pattern.removesuffix("+"), "apostrophes": APOSTROPHES, "hyphens": HYPHENS,
+            "dropped_marks": DROPPED_MARKS.pattern, "max_joined": MAX_JOINED, "contracting": list(CONTRACTING),
+        },
+        "spelling": spelling_rules(),
+        "typos": {
+            "keyboards": KEYBOARDS, "vowels": "".join(sorted(VOWELS)), "sounds": SAME_SOUNDS,
+            "phonetic_from": MIN_PHONETIC_LENGTH, "unlikely_cost": UNLIKELY_COST,
+        },
+        "hits": {"max_completions": MAX_COMPLETIONS, "max_titles": MAX_TITLES},
+        "subwords": {"word_start": WORD_START, "max_word_part": MAX_WORD_PART},
+    }  # fmt: skip

@@ -48,7 +48,7 @@ from askalike.measuring import (
     evaluation_split,
     merge_runs,
 )
-from askalike.search.answering.grounded import ChatEndpoint, named_endpoint, write_grounded
+from askalike.search.grounded import ChatEndpoint, named_endpoint, write_grounded
 from askalike.store import content_hash
 from askalike.store.archive import PointInTimeArchive
 from askalike.store.labels import parse_typed_split

@@ -5,15 +5,15 @@ An object that keeps to `Trainer` is registered in the group `askalike.trainers`
 """
 
 from askalike.core.arrays import Metric
-from askalike.core.children import safe_path
 from askalike.core.config import IntegerList, Tables, TextList
 from askalike.core.errors import UnknownSettingError
 from askalike.core.iteration import LogCallback, chunks
-from askalike.core.relevance import Qrels, TrainingPair
+from askalike.core.parallel import safe_path
+from askalike.core.records import Qrels, TrainingPair
 from askalike.core.values import format_count
 from askalike.labels.splits import unlearned_splits
 from askalike.labels.training_pairs import LABEL_SIGNALS, collect_learned, training_pairs
-from askalike.learning.trainers import (
+from askalike.learning.models import (
     TRAINING_LOGGER,
     Miner,
     Trainer,

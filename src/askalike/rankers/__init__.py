@@ -1,22 +1,28 @@
 """Rankers sort an archive's documents by relevance to a query. `create` returns one by its name."""
 
+import hashlib
+import json
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
+
+import numpy as np
 
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError, UnwritableIndexError
+from askalike.core.files import replace_file
+from askalike.core.hits import Run
 from askalike.core.iteration import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
-from askalike.learning.trainers import internal_names, list_recipes
+from askalike.learning.models import internal_names, list_recipes
 from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, resolve
 from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
-from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import (
     DEPTH_FACTOR,
     Searcher,
@@ -31,7 +37,7 @@ from askalike.rankers._searcher import (
     to_run,
 )
 from askalike.rankers._spelling import spelling_rules
-from askalike.store import Archive, Snapshot, TrainingView, get_served_ranker
+from askalike.store import Archive, Snapshot, TrainingView, View, get_served_ranker
 from askalike.store.encoding_progress import read_encoding
 from askalike.text.subwords import has_packaged_vectors
 
@@ -90,6 +96,8 @@ TELL_S = 2.0
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+FORMAT = 1
+"""To be raised when the same ranker gives other results than before: saved batches are then not used."""
 
 
 def default_name() -> str:
@@ -287,3 +295,62 @@ def delete_indexes(ranker: Ranker, view: Snapshot) -> None:
     If another process is writing one, wait until it has finished. Raises SearchIndexError if one cannot be removed.
     """
     _retry_while_busy(partial(ranker.start_rebuild, view), lambda: None)
+
+
+def resume_work(
+    use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Any]]
+) -> Iterator[Any]:
+    """Yield all batches of some work: those saved by earlier calls, then those that `work` computes now.
+
+    Each new batch is saved as a line of JSON before it is yielded, in `index/USE-RANKER.jsonl` of the archive. Saved
+    ones are valid while the view's state, the ranker with its settings and learned parameters, `inputs` and FORMAT are
+    unchanged; other inputs replace the file. After a write error, as on a full disk, nothing more is saved.
+
+    total: the number of batches. work: takes the number of finished batches, and yields the others; it is called only
+    if there are others. A batch is a JSON value without NumPy types.
+    """
+    name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:32])))
+    path = view.path / "index" / f"{name}.jsonl"
+    header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, FORMAT, inputs, total])}
+    lines: list[Any] = []
+    with suppress(OSError, ValueError):  # up to the first incomplete line
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            lines.append(json.loads(line))
+    saved = lines[1:] if lines[:1] == [header] else []
+    yield from saved
+    if len(saved) == total:
+        return
+    with ExitStack() as stack:
+        file: IO[bytes] | None = None
+        with suppress(OSError), replace_file(path) as partial:  # another call that replaces it leaves this one's open
+            path.parent.mkdir(exist_ok=True)
+            file = stack.enter_context(open(partial, "wb", buffering=0))
+            file = _append(file, header, *saved)
+        for batch in work(len(saved)):
+            file = _append(file, batch)
+            yield batch
+
+
+def resume_runs(
+    use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Run]]
+) -> Iterator[Run]:
+    """See `resume_work`. The batches are the runs of batches of queries; scores are saved exactly."""
+
+    def as_json(run: Run) -> Any:
+        return {query: [list(ids), scores.tolist()] for query in run for ids, scores in [run.columns(query)]}
+
+    for batch in resume_work(use, ranker, view, inputs, total, lambda done: map(as_json, work(done))):
+        yield Run({query: (ids, np.array(scores, np.float64)) for query, (ids, scores) in batch.items()})
+
+
+def _append(file: IO[bytes] | None, *lines: Any) -> IO[bytes] | None:
+    """Append lines of JSON; return the file, or None if it cannot be written: no batch takes a lost one's place."""
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    with suppress(OSError):
+        if file and file.write(data) == len(data):
+            return file
+    return None
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, default=repr).encode()).hexdigest()

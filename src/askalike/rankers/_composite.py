@@ -16,7 +16,7 @@ from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
-from askalike.learning.trainers import SEED_SETTING, list_recipes
+from askalike.learning.models import SEED_SETTING, list_recipes
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Searcher
 from askalike.store import Snapshot, TrainingView

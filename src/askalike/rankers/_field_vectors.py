@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.arrays import VectorPart, Vectors
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import VectorsSearcher

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.core.arrays import Floats, Vectors
 from askalike.core.hits import Contribution, Explanation, Span
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 from askalike.core.records import Answer, Markup, Question
 from askalike.encoders import DistinctWords, TextWords
 from askalike.native.compiled import Matrix, compiled, inlined

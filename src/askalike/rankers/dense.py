@@ -28,10 +28,9 @@ from askalike.index.rows import DocAttributes, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.learning.trainers import load_recipe
+from askalike.learning.models import load_recipe
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
-from askalike.rankers._fields import ANSWER_WEIGHT, FieldSettings, add_answers, changed_documents
-from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._indexed import ANSWER_WEIGHT, FieldSettings, IndexedRanker, add_answers, changed_documents
 from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
 from askalike.rankers._ranker import Ranker, VectorScores

@@ -24,14 +24,14 @@ from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.terms import mark_terms, parse_terms
-from askalike.rankers._fields import (
+from askalike.rankers._indexed import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
     FieldSettings,
+    IndexedRanker,
     add_answers,
     changed_documents,
 )
-from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, is_title
 from askalike.rankers._ranker import WordScores
 from askalike.rankers._searcher import Searcher

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from askalike.core.errors import InputError
-from askalike.core.packed import check_unpacked
+from askalike.core.files import check_unpacked
 from askalike.core.records import Place, RejectedRow
 from askalike.readers._json import PlacedRow, Row, read_json_items, read_json_lines, refuse_document
 from askalike.readers._source import SourceFiles, refuse_damage, reject

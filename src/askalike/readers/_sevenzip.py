@@ -8,7 +8,7 @@ from pathlib import Path, PureWindowsPath
 import py7zr
 
 from askalike.core.errors import InputError
-from askalike.core.packed import check_unpacked
+from askalike.core.files import check_unpacked
 from askalike.readers._source import SourceFiles
 
 MAX_QUEUED_PIECES = 16

@@ -11,8 +11,7 @@ from xml.parsers import expat
 
 from askalike.core.errors import InputError
 from askalike.core.records import Place
-from askalike.readers._decoding import decode_chunks, describe_invalid_utf8
-from askalike.readers._source import SourceFiles
+from askalike.readers._source import SourceFiles, decode_chunks, describe_invalid_utf8
 
 MAX_ELEMENT_SIZE = 1 << 26
 MAX_DEPTH, MAX_ELEMENTS = 32, 10_000

@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 from pydantic import Field
 
 from askalike.core.errors import InputError
-from askalike.core.files import user_cache
-from askalike.core.packed import GZIP_MAGIC, unpack_gzip
+from askalike.core.files import GZIP_MAGIC, unpack_gzip, user_cache
 from askalike.core.records import Answer, LocatedRecord, Place, Question, Record
 from askalike.core.values import hash_texts, parse_language
 from askalike.readers._site import SiteClient, read_address

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import SettingsError
-from askalike.core.packed import check_unpacked
+from askalike.core.files import check_unpacked
 from askalike.core.records import LocatedRecord, Place
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import Table

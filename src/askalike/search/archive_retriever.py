@@ -17,17 +17,16 @@ from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrato
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
-from askalike.core.iteration import check_list
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import check_list, lazy_property
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, resolve
-from askalike.search.answering.replies import AnswerMode, Reply, answer_question
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.readings import find_readings, retrieve_readings
+from askalike.search.replies import AnswerMode, Reply, answer_question
 from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 from askalike.store.records import require_tags

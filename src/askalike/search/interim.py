@@ -15,9 +15,9 @@ from pathlib import Path
 
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
-from askalike.core.children import start_module
 from askalike.core.errors import ArchiveError, AskalikeError, UnwritableIndexError
 from askalike.core.files import user_cache
+from askalike.core.parallel import start_module
 from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
 from askalike.store import Archive

@@ -12,9 +12,9 @@ from fastapi import Depends, HTTPException, Path, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from askalike.service.rate_limit import RateLimiter
 from askalike.service.request_state import Caller, add_log_fields, app_state, caller_id, find_header, request_state
 from askalike.service.served_archive import ServedArchive
+from askalike.service.shared_files import RateLimiter
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"

@@ -16,10 +16,9 @@ from askalike.core.config import EXPECTED
 from askalike.core.errors import AskalikeError, UncalibratedError
 from askalike.core.values import format_count
 from askalike.moderation.gaps import GapNotFoundError
-from askalike.service.queues import OverloadedError
 from askalike.service.request_state import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.schema import FieldError, Problem
-from askalike.service.served_archive import StoreFullError, UnknownEncoderError
+from askalike.service.served_archive import OverloadedError, StoreFullError, UnknownEncoderError
 from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
 MEDIA_TYPE = "application/problem+json"

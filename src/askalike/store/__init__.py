@@ -15,8 +15,7 @@ from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ra
 from askalike.store.editing import MissingRecordError
 from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
 from askalike.store.records import UnknownTagError
-from askalike.store.snapshot import Snapshot
-from askalike.store.view import TrainingView, View
+from askalike.store.view import Snapshot, TrainingView, View
 
 __all__ = [
     "DATABASE_FILE", "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError",

@@ -13,8 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import fsync_path
 from askalike.core.iteration import check_list
-from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question
-from askalike.core.relevance import Split
+from askalike.core.records import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
 from askalike.store.database import (
     DATABASE_FILE,
     SharedConnection,

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.core.values import escape_formula
 from askalike.store.archive import Archive
 from askalike.store.database import Database

@@ -15,7 +15,7 @@ from askalike.core.iteration import chunks_before_error
 from askalike.core.records import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 from askalike.core.values import format_count, hash_texts, now
 from askalike.store.archive import Archive
-from askalike.store.comparison import BatchRecord, Difference, compare_batch
+from askalike.store.changes import BatchRecord, Difference, compare_batch
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int
 from askalike.store.records import TABLES, RecordTable, StoredRecord, number_problem
 from askalike.store.sources import (

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from askalike.core.records import DocumentKind, Question
-from askalike.core.relevance import Split
+from askalike.core.records import DocumentKind, Question, Split
 from askalike.core.values import now
 from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
 

@@ -4,10 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 
 from askalike.core.records import Question
-from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
+from askalike.store.changes import BatchRecord, Difference, StoredRow, compare_batch, log_edits, log_ended_corrections
 from askalike.store.database import IN_JSON_SQL, SharedConnection, change_transaction
 from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
-from askalike.store.revisions import log_edits, log_ended_corrections
 
 BATCH_SIZE = 5_000
 TAGS_COLUMN = QUESTION_COLUMNS.index("tags")

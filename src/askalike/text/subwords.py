@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.lazy import lazy_property
+from askalike.core.iteration import lazy_property
 
 WORD_START = "▁"
 MAX_WORD_PART = 64

@@ -30,10 +30,9 @@ from askalike.tuning.candidates import (
     missing_module,
     votes_candidate,
 )
-from askalike.tuning.model_training import ModelTrainer
-from askalike.tuning.state import Budget
+from askalike.tuning.models import ModelTrainer
 from askalike.tuning.task import TuningTask
-from askalike.tuning.trials import IsOver, OutOfTimeError, Trial, TrialEvaluator, never
+from askalike.tuning.trials import Budget, IsOver, OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.verdict import Contest, EvaluatedTrial, choose, choose_lexical
 
 LEXICAL_BUDGET_SHARE = 0.3

@@ -9,7 +9,7 @@ from typing import Any
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import Progress
-from askalike.core.relevance import Split
+from askalike.core.records import Split
 from askalike.core.values import format_count
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
@@ -17,7 +17,7 @@ from askalike.evaluation.significance import ALPHA, SystemPair, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.labels.splits import load_split, splits_to_hold_out, unlearned_splits
-from askalike.learning.trainers import list_recipes
+from askalike.learning.models import list_recipes
 from askalike.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker

@@ -30,10 +30,9 @@ from askalike.tuning.candidate_search import (
     try_candidates,
 )
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, PRETRAINED_RANKER, list_families
-from askalike.tuning.model_training import ModelTrainer, Teacher
-from askalike.tuning.state import Budget, TuningState
+from askalike.tuning.models import ModelTrainer, Teacher
 from askalike.tuning.task import make_task
-from askalike.tuning.trials import RankerFactory, Trial, TrialEvaluator
+from askalike.tuning.trials import Budget, RankerFactory, Trial, TrialEvaluator, TuningState
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
 STATE_VERSION = 3

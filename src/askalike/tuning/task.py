@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from askalike.core.errors import ArchiveError
-from askalike.core.relevance import Split
+from askalike.core.records import Split
 from askalike.core.values import format_count
 from askalike.labels import partitions
 from askalike.labels.splits import load_split, sample_queries, uncut_splits

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.core.hits import Contribution, Explanation, Span
-from askalike.service.pages.display import compare_texts, highlight, mark_stretches, render_body
+from askalike.service.pages.display import compare_texts, highlight, mark_stretches, render_body, summarise_explanation
 from askalike.service.pages.languages import format_percent
 from askalike.service.pages.quality import VERDICT_LABELS, WIDTH, fill_weeks, stacked_bars
-from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import create_environment
 from askalike.text.clean import readable_blocks
 

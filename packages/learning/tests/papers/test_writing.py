@@ -12,8 +12,8 @@ from askalike.core.records import Answer, Question
 from askalike.encoders import open_encoder
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
-from askalike.search.answering.replies import open_generator
 from askalike.search.archive_retriever import ArchiveRetriever
+from askalike.search.replies import open_generator
 from askalike.store.archive import Archive
 from askalike.tuning import models
 from askalike_learning.generate import (

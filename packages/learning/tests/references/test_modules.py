@@ -19,8 +19,8 @@ from torch_models import SIZES, make_model_folder, make_tokenizer, make_transfor
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
-from askalike.encoders.transformer.hub import needed_files  # noqa: E402
 from askalike.encoders.transformer.model import OnnxModel  # noqa: E402
+from askalike.search.encoder_installation import needed_files  # noqa: E402
 
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (1, 19))]
 TEXTS += ["rice " * 90, "unknown bike!", "RICE"]

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from askalike.learning.ridge import fit_ngram_vectors
+from askalike.learning.distil import fit_ngram_vectors
 from askalike.text.features import RaggedArray
 
 
 def test_the_regression_is_scikit_learn_s(monkeypatch):
-    monkeypatch.setattr("askalike.learning.ridge.CONJUGATE_GRADIENT_STEPS", 40)
+    monkeypatch.setattr("askalike.learning.distil.CONJUGATE_GRADIENT_STEPS", 40)
     from sklearn.linear_model import Ridge  # slow to import
 
     random = np.random.default_rng(1)

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from askalike.core.hits import Run
-from askalike.core.records import Answer, Question
-from askalike.core.relevance import TrainingPair
+from askalike.core.records import Answer, Question, TrainingPair
 from askalike.text.features import RaggedArray
 from askalike_learning.examples import (
     Examples,

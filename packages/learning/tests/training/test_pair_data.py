@@ -3,8 +3,7 @@
 from collections import Counter
 
 from askalike.core.model_folders import LearnedLabels
-from askalike.core.records import EvaluationQuery, Judgement, Link, Question
-from askalike.core.relevance import Split
+from askalike.core.records import EvaluationQuery, Judgement, Link, Question, Split
 from askalike.labels.splits import unlearned_splits
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out

@@ -15,7 +15,7 @@ import torch
 
 from askalike.core import registry
 from askalike.core.errors import TrainingError
-from askalike.core.relevance import TrainingPair
+from askalike.core.records import TrainingPair
 from askalike_learning import trainer
 from askalike_learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
 from askalike_learning.examples import add_random_negatives

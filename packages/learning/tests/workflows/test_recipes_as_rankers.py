@@ -6,7 +6,7 @@ import askalike
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.store import Archive
-from askalike.tuning import candidate_search, model_training, models, pseudo_queries, run
+from askalike.tuning import candidate_search, models, pseudo_queries, run
 from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.promotion import promote
 from askalike_learning.trainable import load_recipe
@@ -24,7 +24,7 @@ def test_tune_removes_losing_models(tmp_path, monkeypatch):
         "words", 1, "static", signals=("question_answer",), pairs_per_second=1e6, recipe_settings=values
     )
     monkeypatch.setattr(candidate_search, "list_families", lambda: (family,))
-    monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
+    monkeypatch.setattr(models, "MIN_PAIRS", 1)
     monkeypatch.setattr(pseudo_queries, "MAX_QUERIES", pseudo_queries.MIN_QUERIES)  # the other questions train
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         first = run.tune_archive(archive)

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike import rankers
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import separate_ties

@@ -4,8 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.measuring import RankingTask
 from askalike.tuning.trials import Trial, TrialEvaluator
 from askalike_research.experiments import grid_search

@@ -7,15 +7,20 @@ import numpy as np
 
 from askalike.core.arrays import Floats32, Ints
 from askalike.encoders.transformer.architectures import Affine, Layer, ModernBert, ModernLayer, Transformer
-from askalike.encoders.transformer.byte_products import (
+from askalike.encoders.transformer.layer_steps import (
+    KINDS,
     ByteRows,
     ByteWeights,
+    activate,
+    add,
+    add_and_normalise,
+    attend,
     make_rows,
     multiply,
+    normalise,
     pack_weights,
     round_rows,
 )
-from askalike.encoders.transformer.layer_steps import KINDS, activate, add, add_and_normalise, attend, normalise
 from askalike.encoders.transformer.weights import BLOCK_SIZE, Bits
 from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 from askalike.native.simd import LANES, MAX_ROWS

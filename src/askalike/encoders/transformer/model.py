@@ -253,7 +253,7 @@ def _open_reader(module: Module, folder: Path, bits: Bits, tokenizer: Any) -> La
     config = read_json(module.place / "config.json")
     exported = find_exported(module.place)
     if exported and not (config.get("model_type") in READABLE and any(module.place.glob(WEIGHT_FILES))):
-        from askalike.encoders.transformer.exported import ExportedLayers
+        from askalike.encoders.transformer.graph import ExportedLayers
 
         return ExportedLayers(exported, bits, lambda text: tokenizer.encode(text).ids)
     return BuiltLayers(open_transformer(config, map_tensors(module.place), module.place), bits)

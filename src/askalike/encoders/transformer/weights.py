@@ -1,6 +1,6 @@
 """A model's weights: memory-mapped tensors of safetensors files, and their quantisation to 8 bits.
 
-Numbers are quantised in blocks that share a scale, for ONNX Runtime's MatMulNBits and `byte_products`. Both also
+Numbers are quantised in blocks that share a scale, for ONNX Runtime's MatMulNBits and `layer_steps`. Both also
 quantise their input to 8 bits, block by block in each row. So a text's vector depends on that text alone, unlike with
 one range for a whole batch.
 """
@@ -20,7 +20,7 @@ WEIGHT_FILES = "model*.safetensors"
 TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16, "I64": np.int64, "I8": np.int8}
 MAX_HEADER_BYTES = 100_000_000
 BLOCK_SIZE = 64
-ZERO = 128
+ZERO_BYTE = 128
 """The unsigned byte that represents 0."""
 
 Bits = Literal[8, 32]
@@ -98,5 +98,5 @@ def quantise(weights: Floats32) -> BlockWeights:
     blocks = weights.reshape(rows, -1, BLOCK_SIZE)
     scales = np.abs(blocks).max(-1) / 127
     steps = blocks * (1 / np.where(scales, scales, 1))[..., None]
-    steps += ZERO + 0.5  # astype truncates
+    steps += ZERO_BYTE + 0.5  # astype truncates
     return BlockWeights(steps.astype(np.uint8), scales.astype(np.float32))

@@ -13,9 +13,9 @@ from askalike.core.records import Answer
 from askalike.search.explain import corrected_words
 from askalike.service.actions import record_feedback, record_use, search_similar, store_posted
 from askalike.service.pages.auth import UserArchive, VisitedArchive
+from askalike.service.pages.display import matched_words
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.languages import mark
-from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.request_state import add_log_fields
 from askalike.service.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest

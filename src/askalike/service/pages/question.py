@@ -19,15 +19,15 @@ from askalike.core.values import safe_url
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
+from askalike.service.pages.display import ExplanationSummary, summarise_explanation
 from askalike.service.pages.forms import Form, SubmittedForm, normalise_text, validate_form
-from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.request_state import caller_id, request_state
 from askalike.service.schema import QuestionTitle, ShortText, Text
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
+from askalike.store.changes import Revision, get_revisions
 from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
-from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
 router = APIRouter()

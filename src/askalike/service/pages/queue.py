@@ -14,10 +14,9 @@ from askalike.core.records import Answer, Question
 from askalike.search.explain import function_words
 from askalike.service.actions import DecisionOrUndo, apply_decision
 from askalike.service.pages.auth import ModeratorArchive, VisitedArchive
-from askalike.service.pages.display import Stretch, compare_texts, display_title
+from askalike.service.pages.display import Stretch, compare_texts, display_title, summarise_explanation
 from askalike.service.pages.forms import SubmittedForm, csrf_token, get_visitor_secret, validate_form
 from askalike.service.pages.languages import mark
-from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.request_state import app_state, caller_id
 from askalike.service.schema import RecordNumber

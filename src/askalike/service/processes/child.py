@@ -16,8 +16,8 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
 
-from askalike.core.children import fork_context, spawn_context
 from askalike.core.errors import AskalikeError
+from askalike.core.parallel import fork_context, spawn_context
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from askalike.core.records import Question
 from askalike.core.values import safe_url
-from askalike.search.answering.grounded import write_grounded
-from askalike.search.answering.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.search.archive_retriever import ArchiveRetriever
+from askalike.search.grounded import write_grounded
+from askalike.search.replies import AnswerMode, AnswerSource, Reply, writer_folders
 from askalike.service.actions import record_feedback, record_query, search_similar
 from askalike.service.authorization import GuardedRoute, ReadableArchive, SearchableArchive, may_count
 from askalike.service.request_state import add_log_fields

@@ -21,7 +21,7 @@ from askalike.service.schema import (
     RecordBatch,
     StoredQuestion,
 )
-from askalike.store import editing, revisions
+from askalike.store import changes, editing
 
 ROUTERS = questions, answers, links = [
     APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
@@ -100,7 +100,7 @@ async def get_question(archive: ReadableArchive, id: QuestionId) -> StoredQuesti
 @questions.get("/revisions", summary="Read the history of a question")
 async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
-    found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
+    found = await archive.run_on_store(lambda store: changes.get_revisions(store, question))
     return RevisionsResponse(revisions=[RevisionResponse.model_validate(each, from_attributes=True) for each in found])
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from askalike.core.errors import SettingsError
 from askalike.core.records import Question
-from askalike.search.answering.grounded import (
+from askalike.search.archive_retriever import ArchiveRetriever
+from askalike.search.grounded import (
     INSTRUCTIONS,
     ChatEndpoint,
     EndpointError,
@@ -19,7 +20,6 @@ from askalike.search.answering.grounded import (
     is_supported,
     write_grounded,
 )
-from askalike.search.archive_retriever import ArchiveRetriever
 from calibration.riverside import riverside
 from commands import askalike
 from http_servers import LocalServer, QuietHandler

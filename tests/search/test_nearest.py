@@ -6,8 +6,8 @@ import pytest
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import Answer, Question
-from askalike.search.answering.replies import nearest_reply
 from askalike.search.archive_retriever import ArchiveRetriever
+from askalike.search.replies import nearest_reply
 from askalike.store.archive import Archive
 from commands import askalike
 

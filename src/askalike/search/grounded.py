@@ -20,7 +20,7 @@ from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.network import fetch
 from askalike.core.records import Question
 from askalike.core.values import safe_url
-from askalike.search.answering.replies import AnswerSource, Reply
+from askalike.search.replies import AnswerSource, Reply
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import readable_text
 from askalike.text.passages import split_sentences
