@@ -67,7 +67,7 @@ def test_token_with_a_words_hash_changes_no_vector() -> None:
 @pytest.fixture
 def equal_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all titles that begin with the same letter the same key."""
-    for module in ("_fields", "_searcher"):
+    for module in ("_indexed", "_searcher"):
         monkeypatch.setattr(f"askalike.rankers.{module}.title_key", lambda title: ord(fold_title(title)[:1] or "\0"))
 
 

@@ -25,7 +25,7 @@ from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.models import distil, list_models, remove_model
 from askalike.tuning.promotion import promote
-from askalike.tuning.pseudo_queries import MAX_QUERIES, EncoderTrial, try_encoders
+from askalike.tuning.pseudo_queries import MAX_TRIED, EncoderTrial, try_encoders
 
 encoder_command = Typer(
     help="""List the pre-trained encoders at hand, and choose the one of an archive.
@@ -113,7 +113,7 @@ def list_encoders_command(
         console.print()
         console.print(_trial_table(trials))
         n = format_count(trials[0].questions, "question")
-        print_remark(f"title: share of at most {MAX_QUERIES} questions that are first of {n} for 60 % of their title")
+        print_remark(f"title: share of at most {MAX_TRIED} questions that are first of {n} for 60 % of their title")
         print_remark("rephrasing: the same for one of their rephrasings; questions/s: when they are indexed")
     if directory is not None:
         advice = f"the archive has no encoder; to choose one: askalike encoder use {directory} ENCODER"

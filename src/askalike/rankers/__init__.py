@@ -96,7 +96,7 @@ TELL_S = 2.0
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-FORMAT = 1
+SAVED_WORK_FORMAT = 1
 """To be raised when the same ranker gives other results than before: saved batches are then not used."""
 
 
@@ -303,15 +303,16 @@ def resume_work(
     """Yield all batches of some work: those saved by earlier calls, then those that `work` computes now.
 
     Each new batch is saved as a line of JSON before it is yielded, in `index/USE-RANKER.jsonl` of the archive. Saved
-    ones are valid while the view's state, the ranker with its settings and learned parameters, `inputs` and FORMAT are
-    unchanged; other inputs replace the file. After a write error, as on a full disk, nothing more is saved.
+    ones are valid while the view's state, the ranker with its settings and learned parameters, `inputs` and
+    SAVED_WORK_FORMAT are unchanged; other inputs replace the file. After a write error, as on a full disk, nothing more
+    is saved.
 
     total: the number of batches. work: takes the number of finished batches, and yields the others; it is called only
     if there are others. A batch is a JSON value without NumPy types.
     """
     name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:32])))
     path = view.path / "index" / f"{name}.jsonl"
-    header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, FORMAT, inputs, total])}
+    header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, SAVED_WORK_FORMAT, inputs, total])}
     lines: list[Any] = []
     with suppress(OSError, ValueError):  # up to the first incomplete line
         for line in path.read_bytes().split(b"\n")[:-1]:
