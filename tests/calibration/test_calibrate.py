@@ -51,7 +51,6 @@ def report(directory):
 @pytest.fixture(scope="module")
 def hybrid_calibration(directory):
     """The calibration of a hybrid, saved in the archive."""
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     with Archive.open(directory) as archive:
         calibration = calibrate(archive, rankers.create("hybrid", HYBRID_SETTINGS), prevalence=0.5).calibration
         calibration.save(directory)
@@ -214,7 +213,6 @@ def test_a_model_trained_anew_is_not_calibrated(report, directory):
 
 
 def test_a_fingerprint_is_of_all_that_was_learned():
-    pytest.importorskip("wordllama")
     static, hybrid = rankers.create("static"), rankers.create("hybrid")
     assert rankers.create(DEFAULT_RANKER).fingerprint == ""
     assert static.fingerprint

@@ -10,7 +10,7 @@ from contracts.encoder_contract import *  # noqa: F403 (tests and their fixtures
 from contracts.encoder_contract import fit_on
 from small_models import WORDS, write_encoder
 
-EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime"}
+EXTRAS = {"pretrained": "onnxruntime", "asymmetric": "onnxruntime"}
 EXTRAS |= {name: find_package(name).weights.module for name in PACKAGED_ENCODERS}
 
 

@@ -33,8 +33,6 @@ pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def available(name):
-    if name in {"static", "cascade", "hybrid"}:
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     if name in PACKAGED_ENCODERS and not find_package(name).is_installed:
         pytest.skip(f"needs the extra {find_package(name).extra}")
     return name

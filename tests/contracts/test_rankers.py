@@ -51,8 +51,6 @@ SEMANTIC = {"static", "cascade", "hybrid"}
 
 @pytest.fixture(scope="module", params=sorted(set(rankers.names()) - WITH_SETTINGS))
 def name(request):
-    if request.param in SEMANTIC:
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     if request.param in PACKAGED_ENCODERS and not find_package(request.param).is_installed:
         pytest.skip(f"needs the extra {find_package(request.param).extra}")
     return request.param

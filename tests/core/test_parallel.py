@@ -102,7 +102,6 @@ def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, m
 
 @pytest.mark.long
 def test_indexes_and_targets_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
     monkeypatch.setattr(distil, "CHUNK_SIZE", 50)
     written = []

@@ -115,7 +115,7 @@ def test_image_and_release_match_tested_pythons_and_extras() -> None:
     release = (ROOT / ".github" / "workflows" / "release.yml").read_text()
     for text in (image, release):
         [extras] = re.findall(r"\[([a-z,]+)\]", text)
-        assert {"encoder", "service"} <= set(extras.split(",")) <= EXTRAS.keys()
+        assert {"service"} <= set(extras.split(",")) <= EXTRAS.keys()
     jobs = yaml.safe_load(release)["jobs"]
     tested = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]["package"]
     assert jobs["try"]["strategy"]["matrix"] == tested["strategy"]["matrix"]
@@ -128,8 +128,6 @@ def test_extras_are_in_the_table_and_named_rightly() -> None:
     assert {name for row in rows for name in re.findall("[a-z_]+", row)} >= EXTRAS.keys()
     sources = "".join(path.read_text() for path in (ROOT / "src" / "askalike").rglob("*.py"))
     assert set(re.findall(r"askalike\[([a-z_]+)\]", sources)) <= EXTRAS.keys()
-    for encoder in ("encoder", "multilingual"):
-        assert "askalike[vectors]" in EXTRAS[encoder]
 
 
 def test_every_step_of_the_image_is_checked() -> None:

@@ -6,12 +6,10 @@ and a text block that follows it is what it prints. Programs and plain `askalike
 which starts nothing anew; the shell runs the rest. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order, and by a program nothing else; white space and
 seconds may differ, and `…` stands for anything. Port 8470 is replaced by one that is free, and what a page leaves
-running with its number in a `.pid` file is ended. A block marked `with vectors` (they decide about the default ranker)
-is run only where that extra is installed.
+running with its number in a `.pid` file is ended.
 """
 
 import contextlib
-import importlib.util
 import io
 import os
 import re
@@ -30,9 +28,7 @@ import pytest
 import askalike
 import commands
 
-EXTRAS = {"with vectors": "wordllama"}
 PORT = "8470"
-MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
     "assistants.md", "calibration.md", "drop-in.md", "operator.md",
@@ -60,8 +56,6 @@ class Step:
 def steps(page: Path) -> Iterator[Step]:
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         marks = block["marks"]
-        if any(mark in marks for mark in MISSING):
-            continue
         code = int(found[1]) if (found := re.search(r"exit (\d+)", marks)) else 0
         is_program = block["kind"] == "python"
         texts = [(block["text"], block["output"] or "")] if is_program else _console(block["text"])

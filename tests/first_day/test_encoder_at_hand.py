@@ -43,7 +43,7 @@ def at_hand(tmp_path, monkeypatch):
     write_encoder(folder / "model", [*dict.fromkeys(WORDS)])
     weights = folder / "model" / "model.safetensors"
     file = PackageFile("small", folder.name, "model/model.safetensors", compute_sha256(weights))
-    monkeypatch.setattr(MinilmL6Encoder, "package", find_package(NAME)._replace(weights=file, tokenizer=None))
+    monkeypatch.setattr(MinilmL6Encoder, "package", find_package(NAME)._replace(weights=file, vocabulary=None))
     monkeypatch.setattr(MinilmL6Encoder, "_load_model", PackagedEncoder._load_model)
     monkeypatch.syspath_prepend(str(folder.parent))
     return weights

@@ -75,7 +75,6 @@ def test_query_without_hits_ranks_given_answers(archive):
 
 
 def test_rankers_training_data_count_as_its_own(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     ranker = rankers.create("by_question", {"ranker": "static"}, archive.path)
     assert ranker.fingerprint == ranker.inner.fingerprint != ""
     assert ranker.trained_until == ranker.inner.trained_until

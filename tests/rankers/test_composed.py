@@ -43,8 +43,6 @@ def absolute(searcher, query, id, **options):
 
 @pytest.mark.parametrize("name", ["bm25", "lm_jelinek_mercer", "dfr", "static"])
 def test_the_same_text_has_the_absolute_score_1(archive, name):
-    if name == "static":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(rankers.create(name), archive.view())
     for number, title in enumerate(TITLES):
         assert absolute(searcher, title, str(number), prefix=False) == pytest.approx(1, abs=1e-3)
@@ -77,7 +75,6 @@ def test_absolute_score_of_a_hybrid_is_a_sum(archive):
 
 
 def test_query_that_is_a_document_scores_fully(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(built(), archive.view())
     for number, title in enumerate(TITLES):
         best = rankers.rank(searcher, {"q": Question("q", title)}, 1)["q"][0]
@@ -86,7 +83,6 @@ def test_query_that_is_a_document_scores_fully(archive):
 
 
 def test_words_count_what_is_measured_beside_the_encoder(monkeypatch):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     assert built().weights == pytest.approx((0.7 / 1.7, 1 / 1.7))
     assert built("parts=lm_jelinek_mercer,bm25,static").weights == pytest.approx((0.35 / 1.7, 0.35 / 1.7, 1 / 1.7))
     assert built(TWO).weights == (0.5, 0.5)
@@ -194,13 +190,6 @@ def test_it_knows_what_its_parts_know(monkeypatch):
     assert ranker.trained_until == "2020-01-01"
 
 
-def test_the_default_follows_what_is_installed(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "wordllama" or None)
-    assert rankers.default_name() == "hybrid"
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert rankers.default_name() == "lm_jelinek_mercer"
-
-
 def test_cascade_has_its_second_parts_similarity(archive):
     similarities = []
     for ranker in (built("parts=bm25,hybrid", "hybrid.parts=bm25,static", name="cascade"), built("parts=bm25,static")):
@@ -254,7 +243,6 @@ def test_names_that_are_taken_or_none_are_refused(name):
 
 
 def test_hybrid_has_its_vectors_similarity(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(built("parts=lm_jelinek_mercer,static"), archive.view())
     retrieved = rankers.search(searcher, QUERIES, 3)
     run, vectors = to_run(archive.view(), retrieved), rankers.open_current(rankers.create("static"), archive.view())

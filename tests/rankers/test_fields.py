@@ -141,7 +141,6 @@ def test_question_is_found_by_title_or_text(archive, typed, prefix):
 
 @pytest.mark.parametrize("settings", [{"fields": "title,text", "field_weights": "1"}, {"field_weights": "1,2"}])
 def test_weights_need_one_for_each_field(settings):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     with pytest.raises(SettingsError, match="expected one for each field"):
         rankers.create("static", settings)
 
@@ -149,8 +148,6 @@ def test_weights_need_one_for_each_field(settings):
 @pytest.mark.parametrize("name", ["static", "lm_jelinek_mercer", "bm25", "hybrid"])
 @pytest.mark.parametrize("title", ["CAB", "cab?", " cab ", "Cab…"])
 def test_exact_title_ignores_case_and_punctuation(archive, name, title):
-    if name in ("static", "hybrid"):
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     archive.upsert([Question(f"other {n}", f"cab cab {word}", "cab " * 9) for n, word in enumerate("abcdefghijkl")])
     searcher = rankers.open_current(rankers.create(name, {"fields": "title,text"}), archive.view())
     for k in (1, 5):
@@ -163,8 +160,6 @@ def test_exact_title_ignores_case_and_punctuation(archive, name, title):
 
 @pytest.mark.parametrize("name", ["static", "lm_jelinek_mercer", "hybrid", "cascade", "distinct"])
 def test_exact_title_beats_more_similar_questions(archive, name):
-    if name not in ("lm_jelinek_mercer", "distinct"):
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     text = "is the cab a bag on the bed"
     archive.upsert(Question(f"other {n}", f"a cab {n}", f"{text} {text}") for n in range(400))
     archive.upsert([Question("typed", "Is-the-cab?", "fed " * 900), Question("gone", "is the cab", "fed " * 900)])
@@ -199,13 +194,11 @@ def test_exact_title_that_is_filtered_is_not_found(archive):
 
 
 def test_repeated_question_does_not_find_itself_by_title(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(rankers.create("hybrid"), archive.view())
     assert "long" not in [hit.id for hit in rankers.rank(searcher, {"long": QUESTIONS[0]}, 5)["long"]]
 
 
 def test_hybrid_searches_title_and_text_by_default():
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     both, text = rankers.create("hybrid"), rankers.create("hybrid", {"fields": "text"})
     assert [part.values["fields"] for part in both.parts] == ["title,text"] * 2
     assert [part.values["fields"] for part in text.parts] == ["text"] * 2

@@ -18,7 +18,6 @@ ENGLISH = {"egg": "How do I boil an egg?", "sort": "How do I sort a list?"}
 
 @pytest.fixture(scope="module")
 def static():
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     return encoders.build("static")
 
 

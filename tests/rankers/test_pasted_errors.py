@@ -59,13 +59,10 @@ def count_right(archive, ranker, *pairs):
 
 @pytest.mark.parametrize(("ranker", "least"), [("lm_jelinek_mercer", 10), ("bm25", 10), ("hybrid", 9)])
 def test_a_pasted_message_finds_its_question_first(archive, ranker, least):
-    if ranker == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     assert count_right(archive, ranker) >= least
 
 
 def test_code_is_a_setting_of_all_parts(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     assert count_right(archive, "hybrid", "code=drop") < len(PASTED) / 2
     values = rankers.create("hybrid", {"code": "drop", "static.code": "keep"}).values
     assert (values["code"], values["lm_jelinek_mercer.code"], values["static.code"]) == ("drop", "drop", "keep")

@@ -110,7 +110,6 @@ def test_unfinished_word_without_completion_is_corrected(archive):
 
 
 def test_encoders_read_what_an_unfinished_word_may_become(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = searcher_of(archive, "hybrid")
 
     def finished(title):
@@ -125,8 +124,6 @@ def test_encoders_read_what_an_unfinished_word_may_become(archive):
 
 def test_explanations_show_what_was_typed(archive):
     for ranker in ("lm_jelinek_mercer", "hybrid"):
-        if ranker == "hybrid":
-            pytest.importorskip("wordllama", reason="needs the extra vectors")
         reasons = rankers.explain_ids(searcher_of(archive, ranker), Question("q", "renew libary card"), ["card"])
         words = [contribution.word for contribution in reasons["card"].contributions]
         assert "libary → library" in {word.split(" ≈ ")[0] for word in words}
@@ -134,7 +131,6 @@ def test_explanations_show_what_was_typed(archive):
 
 
 def test_composite_parts_read_the_corrected_word(archive):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     clean = {"q": Question("q", "library telephone", language="en")}
     typed = {"q": Question("q", "libary telephonne", language="en")}
     for ranker in ("hybrid", "cascade"):
@@ -163,8 +159,6 @@ def test_words_that_come_and_go_are_known(archive):
 @pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "hybrid"])
 def test_misspelt_paraphrases_find_nearly_what_clean_ones_find(shared_data, tmp_path, ranker):
     """StackFAQ: a paraphrase with two misspelt words finds its question among 125."""
-    if ranker == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     faq = shared_data / "stackfaq/stackExchange-FAQ.json"
     import_archive("table", [faq], tmp_path / "faq", options={"records": "root.qapair"})
     with Archive.open(tmp_path / "faq") as archive:

@@ -31,8 +31,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
 
 def open_engine(archive: Archive, ranker: str, **settings: str) -> ArchiveRetriever:
     """Return an engine that has read no text, as in a new process."""
-    if ranker != "bm25":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     rankers.open_current(rankers.create(ranker, settings), archive.view())
     return ArchiveRetriever(archive, rankers.create(ranker, settings))
 
@@ -56,7 +54,6 @@ def test_token_with_a_words_hash_changes_no_batch(archive: Archive, ranker: str)
 
 
 def test_token_with_a_words_hash_changes_no_vector() -> None:
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     encoder = rankers.create("static").encoder
     before = [Question(f"c{n}", token) for n, token in enumerate(COLLIDING.values())]
     encoder.encode_documents(before)

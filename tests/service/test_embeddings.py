@@ -12,7 +12,6 @@ from serving import Service, create_key
 from askalike.encoders import encode_texts
 
 openai = pytest.importorskip("openai", reason="needs OpenAI's client")
-pytest.importorskip("wordllama", reason="needs the extra vectors")
 
 V1 = "/v1/riverside"
 TEXTS = ["I lost my library card", "Where is the tram to the museum?", "xq"]

@@ -11,7 +11,7 @@ from askalike.tuning.models import remove_model
 def test_no_ranker_is_deployed_at_first(archive):
     assert get_served_ranker(archive) is None
     assert withdraw_ranker(archive) is None
-    assert rankers.active_ranker(archive.path) == (rankers.default_name(), {})
+    assert rankers.active_ranker(archive.path) == (rankers.DEFAULT_NAME, {})
 
 
 def test_newest_serves_until_it_is_withdrawn(archive):

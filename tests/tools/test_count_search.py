@@ -18,8 +18,6 @@ def archive(tmp_path_factory):
     [("hybrid", True, 41, 192), ("hybrid", False, 38, 149), ("bm25", True, 30, 125), ("bm25", False, 28, 98)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
-    if ranker == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     counted = count_search(archive, ranker, explain=explain)
     assert 10 < len(counted.files) <= max_files
     assert 50 < len(counted.functions) <= max_functions

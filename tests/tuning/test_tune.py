@@ -28,7 +28,7 @@ from askalike.tuning.trials import Trial, TuningState
 def only_lexical(monkeypatch):
     """No other family is tried, and words alone serve at the start."""
     monkeypatch.setattr(candidate_search, "list_families", lambda: ())
-    monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
+    monkeypatch.setattr(rankers, "DEFAULT_NAME", DEFAULT_RANKER)
 
 
 def lines(path):
@@ -82,7 +82,6 @@ def test_killed_it_goes_on(tmp_path):
 
 @pytest.mark.long
 def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
-    pytest.importorskip("wordllama")
     monkeypatch.setattr(candidate_search, "list_families", lambda: (FAMILIES[0],))
     monkeypatch.setattr(candidate_search, "INDEXED_PER_SECOND", 0.01)
     with Archive.open(labelled(tmp_path / "a")) as archive:
@@ -97,8 +96,7 @@ def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long) for seed in (0, 1, 2)])
 def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
-    pytest.importorskip("wordllama")
-    monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
+    monkeypatch.setattr(rankers, "DEFAULT_NAME", DEFAULT_RANKER)
     monkeypatch.setattr(candidate_search, "list_families", lambda: (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, seed=seed)
@@ -112,7 +110,6 @@ def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
 
 def test_tune_never_ends_below_the_incumbent(tmp_path, monkeypatch, lexical_settings):
     """Words are all that is tried, and are worse than the default: by labels, by few of them, and by pseudo-queries."""
-    pytest.importorskip("wordllama")
     monkeypatch.setattr(candidate_search, "list_families", lambda: ())
     few = {"labels": labelled(tmp_path / "labels"), "pseudo-queries": unlabelled(tmp_path / "pseudo")}
     for path in few.values():

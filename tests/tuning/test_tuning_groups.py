@@ -27,7 +27,7 @@ def archive(archive):
 @pytest.mark.parametrize("budget_s", [0, pytest.param(600, marks=pytest.mark.long)])
 def test_tune_ranks_and_counts_within_groups(archive, monkeypatch, budget_s):
     monkeypatch.setattr(candidate_search, "list_families", lambda: ())
-    monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
+    monkeypatch.setattr(rankers, "DEFAULT_NAME", DEFAULT_RANKER)
     verdict = run.tune_archive(archive, budget_s=budget_s).verdict
     served = get_served_ranker(archive)
     assert served.ranker == verdict.served_trial.trial.ranker

@@ -17,7 +17,7 @@ CROWD = 11
 @pytest.fixture(autouse=True)
 def only_lexical(monkeypatch):
     monkeypatch.setattr(candidate_search, "list_families", lambda: ())
-    monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
+    monkeypatch.setattr(rankers, "DEFAULT_NAME", "lm_jelinek_mercer")
 
 
 def voted(path, votes):

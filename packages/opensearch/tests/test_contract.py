@@ -23,8 +23,6 @@ def address(cluster_url):
     "settings", [{}, pytest.param({"fields": "title,text,answer"}, marks=pytest.mark.long)], ids=str
 )
 def test_results_are_those_of_the_local_engine(cluster_url, library, name, settings):
-    if name in SEMANTIC:
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     with ArchiveRetriever.open(library, name, settings) as local:
         by_local = local.search_batch(REQUESTS)  # it saves the threshold of silence, for which a cluster takes minutes
     with ArchiveRetriever.open(library, name, settings, f"opensearch+{cluster_url}") as engine:

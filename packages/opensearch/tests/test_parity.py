@@ -53,8 +53,6 @@ def three_shards(cluster_url):
 
 @pytest.mark.parametrize(("name", "ranker", "fields"), CASES)
 def test_the_same_hits_with_the_same_scores(archives, three_shards, name, ranker, fields):
-    if ranker == "hybrid":
-        pytest.importorskip("wordllama", reason="needs the extra vectors")
     with archives(name) as here, archives(name, three_shards) as there:
         view = here.view()
         ids = [id for _, id, _ in view.titles()]

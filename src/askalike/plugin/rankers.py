@@ -8,7 +8,6 @@ from askalike.core.model_folders import find_cross_encoder
 from askalike.rankers import (
     ANSWER_RANKERS,
     active_ranker,
-    default_name,
     open_current,
     resolve,
     resume_runs,
@@ -29,7 +28,6 @@ __all__ = [
     "LexicalSettings",
     "PairwiseRanker",
     "active_ranker",
-    "default_name",
     "find_cross_encoder",
     "open_current",
     "ranker_names",

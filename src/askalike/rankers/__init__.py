@@ -39,9 +39,9 @@ from askalike.rankers._searcher import (
 from askalike.rankers._spelling import spelling_rules
 from askalike.store import Archive, Snapshot, TrainingView, View, get_served_ranker
 from askalike.store.encoding_progress import read_encoding
-from askalike.text.subwords import has_packaged_vectors
 
 __all__ = [
+    "DEFAULT_NAME",
     "DEPTH_FACTOR",
     "MODELS_FOLDER",
     "Ranker",
@@ -56,7 +56,6 @@ __all__ = [
     "allowed_docs",
     "check_model_name",
     "create",
-    "default_name",
     "delete_indexes",
     "explain_ids",
     "explain_retrieved",
@@ -89,6 +88,8 @@ ANSWER_RANKERS = ("by_question",)
 PRETRAINED_ENCODERS = ("pretrained", "static", *PACKAGED_ENCODERS)
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
+DEFAULT_NAME = "hybrid"
+"""The default ranker of archives: words and packaged vectors."""
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
 """Maximum wait of a search for another process that writes an index, and the interval between attempts."""
 TELL_S = 2.0
@@ -100,20 +101,15 @@ SAVED_WORK_FORMAT = 1
 """To be raised when the same ranker gives other results than before: saved batches are then not used."""
 
 
-def default_name() -> str:
-    """Return the default ranker of archives: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
-    return "hybrid" if has_packaged_vectors() else "lm_jelinek_mercer"
-
-
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
     """Return the active ranker of an archive and its settings: what `tune` or `promote` chose, else the default."""
     if archive is None:
-        return default_name(), {}
+        return DEFAULT_NAME, {}
     if not isinstance(archive, Archive):
         with Archive.open(archive) as opened:
             return active_ranker(opened)
     served = get_served_ranker(archive)
-    return (served.ranker, served.settings) if served else (default_name(), {})
+    return (served.ranker, served.settings) if served else (DEFAULT_NAME, {})
 
 
 def names() -> tuple[str, ...]:

@@ -50,7 +50,7 @@ OTHER_RUNTIMES = ("onnx", "openvino", "coreml")
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
     """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
-    archive: or its directory. model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with
+    archive: or its directory. model: a packaged encoder (PACKAGED_ENCODERS), a folder or an installed package; with
     `download`, a model's name on the hub. name: its name in the archive; by default the last part of `model`, and
     always that of an extra's encoder. A model that the archive already has is not copied again. Its vectors are
     computed by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
@@ -72,8 +72,10 @@ def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: boo
     return encoder
 
 
-def fitting_encoder(archive: Archive) -> str | None:
-    """Return the installed encoder that knows the languages of an archive's questions; None if there is none.
+def fitting_encoder(archive: Archive, *, installed: bool = True) -> str | None:
+    """Return the encoder that knows the languages of an archive's questions; None if there is none.
+
+    installed: whether to return only one that is installed.
 
     It is the first that knows those of nearly all questions, else the one that knows most, but at least half: for
     queries in other languages, words count more.
@@ -83,7 +85,7 @@ def fitting_encoder(archive: Archive) -> str | None:
     known = {
         name: sum(n for language, n in counts.items() if package.knows([language])) / max(1, len(view))
         for name in PACKAGED_ENCODERS
-        if (package := find_package(name)).is_installed
+        if (package := find_package(name)).is_installed or not installed
     }
     best = max(known, key=lambda name: min(known[name], NEARLY_ALL), default=None)
     return best if best and known[best] >= 1 / 2 else None
@@ -115,7 +117,7 @@ def check_source(model: str, download: bool) -> None:
     if download or (model in PACKAGED_ENCODERS and find_package(model).is_installed):
         return
     if model in PACKAGED_ENCODERS and not Path(model).is_dir():
-        raise SettingsError(f"{model} is not installed: pip install 'askalike[{find_package(model).extra}]'")
+        raise SettingsError(f"{model} is not installed: {find_package(model).install_command}")
     if HUB_NAME_PATTERN.fullmatch(model) and not Path(model).exists():
         raise SettingsError(f"{model}: no such folder; add --download to fetch it from the hub")
     find_model(model, "encoder")
@@ -195,7 +197,7 @@ def fetch_model(name: str, folder: Path) -> str:
         from huggingface_hub import HfApi, hf_hub_download
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError:
-        raise SettingsError("huggingface_hub is not installed: pip install 'askalike[encoder]'") from None
+        raise SettingsError("huggingface_hub is not installed: pip install 'askalike[onnx]'") from None
     failures: tuple[type[BaseException], ...] = (OSError, ValueError, *HfHubHTTPError.__bases__)  # any HTTP client's
     endpoint = os.environ.get("HF_ENDPOINT")  # the current value, not the one from when huggingface_hub was imported
     try:

@@ -70,7 +70,7 @@ def start_encoding(archive: Archive, encoder: str) -> EncodingProgress:
 
 def word_ranker(archive: Archive) -> Ranker:
     """Return the ranker that answers meanwhile: the default one, or words alone where its index cannot be written."""
-    for name in (rankers.default_name(), WORDS):
+    for name in (rankers.DEFAULT_NAME, WORDS):
         ranker = rankers.create(name, {}, archive)
         with suppress(UnwritableIndexError):
             rankers.follow(ranker, archive.view())

@@ -30,7 +30,6 @@ from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive
 from askalike.store.editing import write_together
 from askalike.store.query_log import measure_stored
-from askalike.text.subwords import has_packaged_vectors
 
 WRITE_WINDOW_S = 0.1
 """Time after the beginning of a batch of writes in which further ones are collected for the next batch."""
@@ -168,10 +167,9 @@ class ArchiveEncoders:
         self._opened: dict[str, tuple[int, Encoder]] = {}
 
     def names(self) -> Sequence[str]:
-        """Return the encoders' names: the archive's models, then those that installed extras bring."""
-        static = (STATIC,) if has_packaged_vectors() else ()
+        """Return the encoders' names: the archive's models, then those that are installed."""
         packaged = (name for name in PACKAGED_ENCODERS if find_package(name).is_installed)
-        return (*trained_model_names(self._path), *static, *packaged)
+        return (*trained_model_names(self._path), STATIC, *packaged)
 
     def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> Floats32:
         """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.

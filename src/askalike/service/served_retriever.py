@@ -59,7 +59,7 @@ def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker |
     """Return the ranker named at the start, else the deployed one, else the default. Raises SettingsError."""
     try:
         if settings.ranker or served is None:
-            return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
+            return rankers.create(settings.ranker or rankers.DEFAULT_NAME, settings.values, path)
         return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
     except UnknownSettingError as error:
         if not settings.values:

@@ -18,10 +18,9 @@ from askalike.core.iteration import lazy_property
 WORD_START = "▁"
 MAX_WORD_PART = 64
 VECTORS_PACKAGE = "wordllama"
-"""The package with the vectors: two files of WordLlama's wheel (MIT; extra `vectors`), read unchanged."""
+"""The package with the vectors: two files of WordLlama's wheel (MIT), read unchanged."""
 VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 _ID = attrgetter("id")
-NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
 class Bpe:
@@ -33,7 +32,7 @@ class Bpe:
 
     @classmethod
     def from_file(cls, path: Path) -> "Bpe":
-        """Open a `tokenizer.json`. Raises InputError for other types, SettingsError without the package tokenizers."""
+        """Open a `tokenizer.json`. Raises InputError for other types."""
         bpe = cls(path)
         if not getattr(bpe._model, "byte_fallback", False):
             kind = type(bpe._model).__name__
@@ -78,18 +77,13 @@ def _divide(word: str) -> list[str]:
 @lru_cache(2)
 def _read_tokenizer(path: Path, modified_ns: int) -> Any:
     """Open a tokenizer for vectors of subwords, once for a file as it is."""
-    return open_tokenizer(path, extra="vectors")
+    return open_tokenizer(path)
 
 
-def open_tokenizer(path: Path, extra: str) -> Any:
-    """Open a `tokenizer.json` with the package `tokenizers`.
+def open_tokenizer(path: Path) -> Any:
+    """Open a `tokenizer.json` with the package `tokenizers`. Raises InputError for an invalid file."""
+    from tokenizers import Tokenizer  # takes time to load
 
-    Raises SettingsError, naming the extra, if the package is not installed, and InputError for an invalid file.
-    """
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise SettingsError(f"tokenizers is not installed: pip install 'askalike[{extra}]'") from None
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing more specific
@@ -97,17 +91,11 @@ def open_tokenizer(path: Path, extra: str) -> Any:
         raise InputError(f"{path}: {problem}") from None
 
 
-def has_packaged_vectors() -> bool:
-    """Return whether the package with the vectors is installed."""
-    return importlib.util.find_spec(VECTORS_PACKAGE) is not None
-
-
 def find_packaged_vectors() -> tuple[Path, Path]:
     """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError if they are missing."""
-    spec = importlib.util.find_spec(VECTORS_PACKAGE)
-    if spec is None or not spec.origin:
-        raise SettingsError(NOT_INSTALLED)
-    weights, tokenizer = (Path(spec.origin).parent / file for file in VECTOR_FILES)
-    if not (weights.exists() and tokenizer.exists()):
-        raise SettingsError(f"{NOT_INSTALLED} (the installed {VECTORS_PACKAGE} does not carry them)")
+    spec = importlib.util.find_spec(VECTORS_PACKAGE)  # it is not imported
+    files = [Path(spec.origin).parent / file for file in VECTOR_FILES] if spec and spec.origin else []
+    if not files or not all(file.exists() for file in files):
+        raise SettingsError(f"static: {VECTORS_PACKAGE} is not installed: pip install --force-reinstall askalike")
+    weights, tokenizer = files
     return weights, tokenizer

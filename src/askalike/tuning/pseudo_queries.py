@@ -175,7 +175,7 @@ def try_encoders(archive: Archive, names: Sequence[str]) -> list[EncoderTrial]:
 
 def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> EncoderTrial:
     settings = {"parts": [DEFAULT_RANKER, name]} if name else {}
-    ranker = rankers.create("hybrid" if name else rankers.default_name(), settings, archive)
+    ranker = rankers.create("hybrid" if name else rankers.DEFAULT_NAME, settings, archive)
     view = ListedQuestions([replace(question, rephrasings=()) for question in questions], archive.view().language)
     _share_first(rankers.open_current(ranker, view), {questions[0].id: "a"})  # loads the model
     rankers.delete_indexes(ranker, view)

@@ -17,7 +17,7 @@ from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.labels.splits import load_split
 from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
-from askalike.rankers import Ranker, Searcher, active_ranker, default_name, open_current
+from askalike.rankers import DEFAULT_NAME, Ranker, Searcher, active_ranker, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.candidate_search import (
@@ -206,5 +206,5 @@ def _incumbent_trial(archive: Archive, evaluator: TrialEvaluator) -> Trial:
     try:
         evaluator.require_unlearned(trial)
     except SettingsError:
-        return Trial(default_name())
+        return Trial(DEFAULT_NAME)
     return trial

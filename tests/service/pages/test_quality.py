@@ -60,7 +60,7 @@ def test_a_small_archive_names_no_threshold_of_nothing(tmp_path: Path, serve) ->
 
 
 def test_words_alone_are_told_of_an_encoder(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askalike.rankers.default_name", lambda: "hybrid")
+    monkeypatch.setattr("askalike.rankers.DEFAULT_NAME", "hybrid")
     with Archive.open(example) as archive:
         advice = advise(archive, "lm_jelinek_mercer", True, None)
     assert advice

@@ -18,7 +18,7 @@ from tuning.small import unlabelled
 
 
 def test_tune_removes_losing_models(tmp_path, monkeypatch):
-    monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
+    monkeypatch.setattr(rankers, "DEFAULT_NAME", "lm_jelinek_mercer")
     values = {"epochs": 1, "dim": 16, "init": "random", "words": 1024, "accelerator": "cpu", "min_pairs": 8}
     family = CandidateFamily(
         "words", 1, "static", signals=("question_answer",), pairs_per_second=1e6, recipe_settings=values

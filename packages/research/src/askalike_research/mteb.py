@@ -21,7 +21,7 @@ from mteb.models.model_meta import (  # type: ignore[import-untyped, import-not-
 
 import askalike
 from askalike import Archive, AskalikeError, InputError, Question, build, import_archive, rank
-from askalike.plugin.rankers import default_name, open_current, settings_json
+from askalike.plugin.rankers import DEFAULT_NAME, open_current, settings_json
 
 QUERY_ID = " mteb "
 """Begins the id of a query, so that no question of the corpus is taken for the query itself: mteb has its own rule."""
@@ -42,7 +42,7 @@ class ArchiveSearch:
 
         Raises SettingsError for an unknown ranker or setting.
         """
-        self._ranker = build(ranker or default_name(), settings or {}, models)
+        self._ranker = build(ranker or DEFAULT_NAME, settings or {}, models)
         self._folder: TemporaryDirectory[str] | None = None
         self._archive: Archive | None = None
 

@@ -131,7 +131,6 @@ def test_hybrid_follows_the_archive_as_its_parts(kitchen):
 
 
 def test_packaged_vectors_know_nothing_of_the_archive(kitchen):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     [result] = replay(kitchen, {"hybrid": {}}, "2012-01-01").results
     assert result.ranks["copy"] == 1
 
@@ -190,7 +189,6 @@ def columns(result):
 
 
 def test_replay_resumed(forum, monkeypatch):
-    pytest.importorskip("wordllama", reason="needs the extra vectors")
     settings = {"lm_jelinek_mercer": {}, "hybrid": {}}
     since, last_step = "2013-09-01", 2
 

@@ -125,7 +125,7 @@ class OnnxModel:
             raise InputError(f"{folder / MODULES_FILE}: the first module is {reader.kind}; expected one of {expected}")
         self.is_sparse = is_sparse([reader, *others])
         self._marks_ends = reader.kind not in TABLES
-        tokenizer = open_tokenizer(reader.place / "tokenizer.json", extra="encoder")
+        tokenizer = open_tokenizer(reader.place / "tokenizer.json")
         layers = _open_reader(reader, folder, bits, tokenizer)
         steps = [POOLINGS["mean"]] if reader.kind == "StaticEmbedding" else []
         for module in others:

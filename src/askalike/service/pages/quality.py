@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, HTTPException, Request, Response
 from markupsafe import Markup
 
-from askalike import rankers
 from askalike.calibration.samples import MIN_QUERIES
 from askalike.core import registry
 from askalike.encoders.static import PACKAGED_LANGUAGES
@@ -316,13 +315,12 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
     if not len(view):
         return Advice(mark("The archive is empty: import questions."), f"askalike import table FILE -o {folder}")
     has_encoder = get_archive_encoder(archive) is not None
-    words_only = ranker in registry.names("similarity")
-    if words_only and (has_encoder or rankers.default_name() not in registry.names("similarity")):
+    if ranker in registry.names("similarity"):
         return Advice(
             mark("An encoder is at hand, but search compares words alone: try whether it is better."),
             f"askalike tune {folder}",
         )
-    if not (words_only or has_encoder) and view.language not in (None, *PACKAGED_LANGUAGES):
+    if not has_encoder and view.language not in (None, *PACKAGED_LANGUAGES):
         return Advice(
             mark("The packaged word vectors do not know the archive’s language: choose an encoder that does."),
             f"askalike encoder use {folder} MODEL",

@@ -41,7 +41,7 @@ class WordpieceFeatures:
     def __init__(self, settings: WordpieceSettings) -> None:
         self.settings = settings
         path = find_model(settings.tokenizer_of, "network.encoder") / TOKENIZER_FILE
-        self._tokenizer = open_tokenizer(path, extra="pretrained")
+        self._tokenizer = open_tokenizer(path)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(settings.longest)
 

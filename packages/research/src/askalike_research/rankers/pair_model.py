@@ -51,7 +51,7 @@ class OnnxPairModel:
             labels = format_count(len(self._head[-1][0][1]), "label")
             raise InputError(f"{folder}: it has {labels}; expected a cross-encoder with one label")
         self._layers = BuiltLayers(transformer, bits)
-        self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
+        self._tokenizer = open_tokenizer(folder / "tokenizer.json")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(read_text_limits(folder, transformer.max_tokens).max_tokens)
         self._numbers_texts = _numbers_texts(folder)
