@@ -36,7 +36,7 @@ def test_long_and_odd_questions_are_answered(small_desk: Path, tmp_path: Path) -
     queries = tmp_path / "queries.jsonl"
     odd = {"long": long[:10_000], "nul": "\0 keep \1 book \x1b", "signs": "?!?"}
     queries.write_text("".join(json.dumps({"id": id, "title": text}) + "\n" for id, text in odd.items()))
-    assert run("rank", small_desk, "--queries", queries, "-o", tmp_path / "run.trec")[0] == 0
+    assert run("rank", small_desk, "-r", "bm25", "--queries", queries, "-o", tmp_path / "run.trec")[0] == 0
     lines = (tmp_path / "run.trec").read_text().splitlines()
     assert {line.split()[0] for line in lines} == {"long", "nul"}
     queries.write_text('{"id": "none", "title": ""}\n')

@@ -20,8 +20,14 @@ def test_demo_imports_searches_and_measures(tmp_path, monkeypatch) -> None:
     done = askalike("demo", tmp_path / "a demo")
     assert done.returncode == 0, done.stderr
     shown = [line for line in done.stdout.splitlines() if line.startswith("$ askalike ")]
-    assert [line.split()[2] for line in shown] == ["import", "index", *["search"] * 4, "evaluate"]
-    for text in ("1. The bike I hired was stolen.", "nothing similar", "Success@10", "askalike serve", "[encoder]"):
+    assert [line.split()[2] for line in shown] == ["import", "index", *["search"] * 4, "evaluate", "encoder"]
+    for text in (
+        "1. The bike I hired was stolen.",
+        "nothing similar",
+        "Success@10",
+        "askalike serve",
+        "words and minilm_l6",
+    ):
         assert text in done.stdout
 
 

@@ -14,7 +14,7 @@ from askalike.core.errors import InputError
 from askalike.core.files import compute_sha256
 from askalike.core.records import Question
 from askalike.encoders import build, find_package
-from askalike.encoders._packaged import PackagedEncoder, PackageFile
+from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
 from askalike.search.encoder_installation import fitting_encoder
@@ -47,6 +47,18 @@ def at_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(MinilmL6Encoder, "_load_model", PackagedEncoder._load_model)
     monkeypatch.syspath_prepend(str(folder.parent))
     return weights
+
+
+@pytest.fixture
+def not_at_hand(monkeypatch):
+    """No package with an encoder."""
+    from askalike.encoders.e5_small import E5SmallEncoder
+    from askalike.encoders.minilm_l6 import MinilmL6Encoder
+
+    for encoder in (MinilmL6Encoder, E5SmallEncoder):
+        missing = encoder.package.weights._replace(module="no_such_package")
+        monkeypatch.setattr(encoder, "package", encoder.package._replace(weights=missing))
+    monkeypatch.setattr(ModelPackage, "install_command", "install it")
 
 
 @pytest.fixture
@@ -83,10 +95,10 @@ def served(archive):
         return ranker and ranker.part_names
 
 
-def test_import_without_an_encoder_keeps_words(table):
+def test_import_without_an_encoder_keeps_words(table, not_at_hand):
     archive, said = import_table(table)
     assert served(archive) is None
-    assert "encoder" not in said
+    assert f"install it, askalike encoder use {archive} {NAME}" in said
 
 
 def test_import_adopts_the_encoder_that_knows_the_language(table, at_hand):
@@ -120,10 +132,11 @@ def test_encoder_none_keeps_words(table, at_hand):
     assert "encoder" not in import_table(table)[1], "it is not suggested after that"
 
 
-def test_an_existing_archive_is_told_once(table, tmp_path, monkeypatch, request):
-    archive, _ = import_table(table)
-    request.getfixturevalue("at_hand")
-    assert f"askalike encoder use {archive} {NAME}" in import_table(table)[1]
+def test_an_existing_archive_is_told_once(table, at_hand):
+    with Archive.create(table.with_name("archive")) as archive:
+        archive.upsert([Question("own", "rice", language="en")])
+    archive, said = import_table(table)
+    assert f"askalike encoder use {archive} {NAME}" in said
     assert NAME not in import_table(table)[1]
     assert served(archive) is None
     assert askalike("encoder", "use", archive, NAME).returncode == 0

@@ -58,8 +58,8 @@ def test_the_only_archive_needs_no_name(client_of, service: Service) -> None:  #
     for path in ("/v1", f"{V1}/v1"):
         response = client_of(service, path).embeddings.create(model="static", input=TEXTS[0])
         assert len(response.data[0].embedding) == 256
-    assert [model.id for model in client_of(service, "/v1").models.list()] == ["static"]
-    assert [model.id for model in client_of(service).models.list()] == ["static"]
+    assert [model.id for model in client_of(service, "/v1").models.list()] == ["static", "minilm_l6"]
+    assert [model.id for model in client_of(service).models.list()] == ["static", "minilm_l6"]
 
 
 def test_what_cannot_be_encoded_is_refused(client: "openai.OpenAI") -> None:
