@@ -7,6 +7,7 @@ from askalike.calibration.calibration import settings_json
 from askalike.core.model_folders import find_cross_encoder
 from askalike.rankers import (
     ANSWER_RANKERS,
+    DEFAULT_NAME,
     active_ranker,
     open_current,
     resolve,
@@ -21,6 +22,7 @@ from askalike.text.clean import CodeRule
 
 __all__ = [
     "ANSWER_RANKERS",
+    "DEFAULT_NAME",
     "CodeRule",
     "DenseRanker",
     "LexicalRanker",
