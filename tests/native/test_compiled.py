@@ -435,3 +435,14 @@ def test_another_numba_is_told_once_in_the_log(
     assert [record.message.partition(":")[2] for record in caplog.records] == [
         " compiling takes longer; see docs/native.md"
     ]
+
+
+def test_code_for_another_processor_has_another_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    for name, features in (("haswell", "+avx2"), ("x86-64", "+sse2")):
+        monkeypatch.setenv("NUMBA_CPU_NAME", name)
+        monkeypatch.setenv("NUMBA_CPU_FEATURES", features)
+        machine_code.host_processor.cache_clear()
+        assert CompiledFunction(count_bits.function).store()
+    machine_code.host_processor.cache_clear()
+    assert len({path.name for path in tmp_path.iterdir()}) == 2

@@ -6,6 +6,7 @@ See `compiled` for what such a function may do.
 import ctypes
 import gc
 import logging
+import os
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -281,11 +282,16 @@ def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
 
 @cache
 def host_processor() -> tuple[str, str, str]:
-    """Return the system, the processor and its features that code is compiled for, by their LLVM names."""
+    """Return the system, the processor and its features that code is compiled for, by their LLVM names.
+
+    Numba's variables NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another processor than this machine's.
+    """
     from llvmlite import binding
 
     # Part of each file's name: code for AVX-512 would end the process on a processor without it.
-    return binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
+    features = os.environ.get("NUMBA_CPU_FEATURES") or binding.get_host_cpu_features().flatten()
+    return binding.get_process_triple(), name, features
 
 
 def _target_machine(level: int) -> Any:
