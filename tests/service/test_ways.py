@@ -12,16 +12,8 @@ from serving import Service
 import askalike
 from askalike.search.archive_retriever import ArchiveRetriever, SearchRequest
 from commands import askalike as run_askalike
+from contracts.ways_contract import TEXTS, WORDS, K
 
-WORDS = "lm_jelinek_mercer"
-K = 7
-TEXTS = (
-    "I have lost my library card.",
-    "Hello! Can I return a book late? Many thanks, Anna",
-    "bike stolen",
-    "What do hedgehogs eat?",
-    "The shop had closed early. I want to hire a bike. What does it cost?",
-)
 Grades = Mapping[str, str | None]
 
 
