@@ -7,27 +7,35 @@ import pytest
 
 from askalike import Answer, Archive, Question, SettingsError, build, export_archive
 from askalike.store.deployments import serve_ranker
-from askalike_browser.parts import find_parts
+from askalike_browser.parts import find_site_ranker
 
 WITHOUT_VECTORS = "The page searches by words: the archive's ranker has no vectors that a browser can look up."
 
 
-def test_default_hybrid_runs_whole() -> None:
+def test_default_hybrid_runs_as_it_is() -> None:
     ranker = build("hybrid")
-    parts = find_parts(ranker, "en")
-    assert (parts.is_whole, parts.remarks) == (True, [])
-    assert (parts.words, parts.vectors) == (ranker.parts[0].word_scores, ranker.parts[1].vector_scores)
-    assert parts.weights == ranker.weights_for("en")
-    assert find_parts(ranker, "ru").weights[0] > parts.weights[0]
+    site = find_site_ranker(ranker)
+    assert (site.ranker.values, site.remarks) == (ranker.values, [])
+    assert site.words == ranker.parts[0].word_scores
+    assert site.weights("en") == ranker.weights_for("en")
+    assert site.weights("ru")[0] > site.weights("en")[0]
 
 
 def test_weights_are_those_of_the_whole_sum() -> None:
     weighted = build("hybrid", {"parts": ["lm_jelinek_mercer", "static"], "weights": [1, 4]})
-    assert find_parts(weighted).weights == (1, 4)
+    assert find_site_ranker(weighted).weights(None) == (1, 4)
     share = build("static").lexical_weight
     assert share is not None
     for ranker in (build("static"), build("cascade", {"parts": ["lm_jelinek_mercer", "static"]})):
-        assert find_parts(ranker).weights == pytest.approx((share / (1 + share), 1 / (1 + share)))
+        assert find_site_ranker(ranker).weights(None) == pytest.approx((share / (1 + share), 1 / (1 + share)))
+
+
+def test_encoders_give_way_to_packaged_vectors() -> None:
+    ranker = build("hybrid", {"parts": ["lm_jelinek_mercer", "minilm_l6"], "fields": "title"})
+    site = find_site_ranker(ranker)
+    assert [part.name for part in site.ranker.parts] == ["lm_jelinek_mercer", "static"]
+    assert site.ranker.values["static.fields"] == "title"
+    assert site.remarks == ["The page compares packaged vectors, as a browser cannot compute those of minilm_l6."]
 
 
 @pytest.mark.parametrize(
@@ -57,22 +65,21 @@ def test_weights_are_those_of_the_whole_sum() -> None:
     ],
 )
 def test_what_browsers_cannot_do_is_replaced_and_said(name: str, settings: dict[str, object], remarks: list[str]):
-    parts = find_parts(build(name, settings))
-    assert parts.remarks == remarks
-    assert parts.words.similarity == "lm_jelinek_mercer"
-    assert parts.words.settings["tokenizer"] == "standard"
-    assert "answer" not in parts.words.settings["fields"]
-    assert parts.is_whole == (remarks == [WITHOUT_VECTORS])
+    site = find_site_ranker(build(name, settings))
+    assert site.remarks == remarks
+    assert site.words.similarity == "lm_jelinek_mercer"
+    assert site.words.settings["tokenizer"] == "standard"
+    assert "answer" not in site.words.settings["fields"]
     if "field_weights" in settings:
-        assert (parts.words.settings["fields"], parts.words.settings["field_weights"]) == ("title", (2,))
+        assert (site.words.settings["fields"], site.words.settings["field_weights"]) == ("title", (2,))
 
 
 def test_vectors_of_answers_are_left_out() -> None:
     settings = {"parts": ["lm_jelinek_mercer", "static"], "fields": "title,text,answer"}
-    parts = find_parts(build("hybrid", settings))
-    assert parts.vectors is not None
-    assert (parts.vectors.fields, len(parts.vectors.weights)) == (("title", "text"), 2)
-    assert (parts.is_whole, len(parts.remarks)) == (False, 1)
+    site = find_site_ranker(build("hybrid", settings))
+    assert site.vectors is not None
+    assert (site.vectors.fields, len(site.vectors.weights)) == (("title", "text"), 2)
+    assert len(site.remarks) == 1
 
 
 def test_rankers_of_answers_alone_are_refused(tmp_path: Path) -> None:

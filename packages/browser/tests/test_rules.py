@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 import askalike_browser
-from askalike import Archive, Question, export_archive
+from askalike import Archive, Question, export_archive, rankers
+from askalike.calibration import abstention
 from askalike.index import rows
 from askalike.index.lexical import vocabulary
 from askalike.rankers import _spelling
+from askalike.search import archive_retriever, readings, select
 from askalike.store.deployments import serve_ranker
-from askalike.text import analyzer, clean, subwords, typos, words
-from askalike_browser.words import MAX_ENDING, name_as_script
+from askalike.text import analyzer, clean, courtesies, passages, subwords, typos, words
+from askalike_browser.patterns import as_script_pattern
+from askalike_browser.words import MAX_ENDING, MIN_BEGINNING, name_as_script
 
 FILES = Path(askalike_browser.__file__).parent / "files"
 CONSTANTS = {
@@ -43,7 +46,20 @@ CONSTANTS = {
         "phoneticFrom": typos.MIN_PHONETIC_LENGTH,
         "unlikelyCost": typos.UNLIKELY_COST,
     },
-    "hits": {"maxCompletions": vocabulary.MAX_COMPLETIONS, "maxTitles": rows.MAX_TITLES},
+    "readings": {
+        "maxSentences": readings.MAX_SENTENCES,
+        "minTerms": readings.MIN_TERMS,
+        "clearTerms": readings.CLEAR_TERMS,
+        "questionMarks": [*readings.QUESTION_MARKS],
+    },
+    "hits": {
+        "maxCompletions": vocabulary.MAX_COMPLETIONS,
+        "maxTitles": rows.MAX_TITLES,
+        "minCharacters": abstention.MIN_CHARACTERS,
+        "answeredFirst": select.ANSWERED_FIRST,
+        "depthFactor": rankers.DEPTH_FACTOR,
+        "maxDepthFactor": archive_retriever.MAX_DEPTH_FACTOR,
+    },
     "subwords": {"wordStart": subwords.WORD_START, "maxWordPart": subwords.MAX_WORD_PART},
 }
 """Table → name in JavaScript → Python's constant."""
@@ -73,8 +89,10 @@ def test_data_has_the_constants_of_python(archive: Archive, tmp_path: Path) -> N
     export_archive(archive, "static-site", tmp_path / "site")
     written = read_words(tmp_path / "site")
     link = written["rules"]["texts"].pop("link")
+    phrases = written["rules"].pop("courtesies"), written["rules"].pop("sentences")
+    assert phrases == (name_as_script(courtesies.courtesy_rules("en")), name_as_script(passages.sentence_rules()))
     assert written["rules"] == CONSTANTS
-    assert written["maxEnding"] == MAX_ENDING
+    assert (written["minBeginning"], written["maxEnding"]) == (MIN_BEGINNING, MAX_ENDING)
     text = "see https://a.example/b(c) and (www.b.example), ftp://c.example."
     found = re.findall(link, text, re.IGNORECASE)
     assert found == ["https://a.example/b(c)", "www.b.example", "ftp://c.example"]
@@ -83,7 +101,7 @@ def test_data_has_the_constants_of_python(archive: Archive, tmp_path: Path) -> N
 
 
 def test_search_js_has_no_number_of_its_own() -> None:
-    script = (FILES / "search.js").read_text("utf-8")
+    script = "".join((FILES / name).read_text("utf-8") for name in ("readings.js", "search.js"))
     for name in (name for table in CONSTANTS.values() for name in table):
         assert name == "contracting" or re.search(rf"\b{name}\b", script), name
     for rule in ("qwert", "aeiou", "’\\-", "\\u200b", "xxurl", "▁", "https?"):
@@ -123,6 +141,26 @@ def test_links_are_read_as_in_the_archive(browser: Any, archive: Archive, tmp_pa
     export_archive(archive, "static-site", tmp_path / "site")
     page = open_site(browser, tmp_path / "site")
     assert page.evaluate(FIND, "broken https://b.example/c(d)")[0] == "link"
+
+
+PATTERNS = {
+    r"(?P<stop>\.)[\"”]*\s+": "a. b.” c",
+    r"(?<![!?])[!?]++\.*+\s*": "a?! b!!. c",
+    r"just\ a\ day\b": "just a day, just a days, just a dayю",
+    r"[\w.'-]+": "Зоя-a_1 b.c'd",
+    r"([^\W\d_])\1{2,}": "thaaanks 1111 приветттт",
+    r"\s+[-–—]+\s+": "a -- b – c",
+    r"\w\-\w": "a-b c-d",
+}
+
+
+@pytest.mark.parametrize(("pattern", "text"), PATTERNS.items())
+def test_patterns_match_alike_in_javascript(browser: Any, pattern: str, text: str) -> None:
+    page = browser.new_page()
+    match_all = "([pattern, text]) => [...text.matchAll(new RegExp(pattern, 'gu'))].map((match) => match[0])"
+    found = page.evaluate(match_all, [as_script_pattern(pattern), text])
+    assert found == [match[0] for match in re.finditer(pattern, text)]
+    assert found
 
 
 def test_names_become_those_of_javascript() -> None:

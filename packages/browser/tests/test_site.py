@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import askalike_browser
-from askalike import Answer, Archive, Question, build, distil, load, rank, rankers
+from askalike import Answer, Archive, Question, SearchRequest, build, distil, load
 from askalike.calibration.abstention import everyday_questions
 from askalike.store.deployments import serve_ranker
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike_browser.parts import find_parts
+from askalike_browser.parts import find_site_ranker
 from askalike_browser.site import phrase
 from askalike_browser.vectors import VectorTables
 from calibration.riverside import riverside
@@ -103,7 +103,7 @@ def type_question(page: Any, text: str) -> list[str]:
     """Type a question; return the titles that are shown for it."""
     page.get_by_role("searchbox").fill(text)
     page.wait_for_function("text => decodeURIComponent(location.hash.slice(1)) === text", arg=text)
-    return page.locator("#found h3").all_inner_texts()
+    return page.locator("#found h3").all_text_contents()
 
 
 def search(page: Any, text: str, prefix: bool = True) -> list[str]:
@@ -115,7 +115,10 @@ def test_similar_questions_appear_while_somebody_types(site_page) -> None:
     titles = type_question(site_page, "I lost my library ca")
     assert "lost my library card" in titles[0]
     assert 2 <= len(titles) <= 10
-    assert site_page.get_by_role("status").inner_text() == f"Similar questions: {len(titles)}"
+    same, related = (site_page.locator(f"#found {list} > li").count() for list in ("> ol", ".related ol"))
+    assert same + related == len(titles)
+    assert site_page.get_by_role("status").inner_text() == f"Likely the same: {same}"
+    assert site_page.locator(".related > summary").inner_text() == f"Related questions: {related}"
     assert "library" in site_page.locator("mark").all_inner_texts()
     assert type_question(site_page, "") == []
     assert site_page.get_by_role("status").inner_text() == ""
@@ -144,7 +147,7 @@ def test_nothing_similar_is_said(site_page) -> None:
 def test_it_is_silent_where_the_ranker_is(site_page, archive_path: Path) -> None:
     count = "text => askalikeSite.search(text).hits.length"
     with load(archive_path) as engine:
-        off_topic = [row.text for row in everyday_questions() if row.language in engine.archive.view().languages][::12]
+        off_topic = [row.text for row in everyday_questions() if row.language in engine.archive.view().languages][::4]
         titles = [question.title for question in questions(engine.archive)][::8]
         for texts in (off_topic, titles):
             expected = [bool(engine.search(text, prefix=True)) for text in texts]
@@ -156,18 +159,14 @@ def test_it_is_silent_where_the_ranker_is(site_page, archive_path: Path) -> None
 
 def test_it_finds_what_the_ranker_finds(site_page, archive_path: Path) -> None:
     """Of whole and of half-typed titles; benchmarks/agreement.py measures it on real archives."""
-    with Archive.open(archive_path) as archive:
-        view, ranker = archive.view(), build(archive=archive)
-        searcher = rankers.open_current(ranker, view)
-        titles = [question.title for _, question in view.questions()][::4]
+    with load(archive_path) as engine:
+        titles = [question.title for question in questions(engine.archive)][::4]
         for typed in (titles, [title[: int(0.6 * len(title))] for title in titles]):
-            queries = {str(n): Question(f" typed {n}", title) for n, title in enumerate(typed)}
-            expected = [[hit.id for hit in hits] for hits in rank(searcher, queries, 10, prefix=True).values()]
-            found = [search(site_page, title) for title in typed]
-            assert np.mean([own[:1] == other[:1] for own, other in zip(expected, found, strict=True)]) >= 0.9
-            assert (
-                np.mean([len({*own} & {*other}) / len(own) for own, other in zip(expected, found, strict=True)]) >= 0.8
-            )
+            requests = [SearchRequest(title, k=10, prefix=True, min_similarity=0) for title in typed]
+            expected = [[hit.id for hit in hits] for hits in engine.search_batch(requests)]
+            pairs = [(own, search(site_page, title)) for own, title in zip(expected, typed, strict=True)]
+            assert np.mean([own[:1] == other[:1] for own, other in pairs]) >= 0.9
+            assert np.mean([len({*own} & {*other}) / len(own) for own, other in pairs]) >= 0.8
 
 
 TEXTS = (
@@ -215,7 +214,7 @@ def test_subwords_and_vectors_are_those_of_the_encoder(site_page, archive_path: 
     words = ["Ubuntu", "antidisestablishmentarianism", "naïve", "x" * 70, "foo/bar_baz.txt", "Привет", "🚲", "a", "C++"]
     assert page.evaluate("words => words.map(askalikeSite.divideWord)", words) == bpe.encode(words)
     with Archive.open(archive_path) as archive:
-        view, dense = archive.view(), find_parts(build(archive=archive)).vectors
+        view, dense = archive.view(), find_site_ranker(build(archive=archive), archive).vectors
         assert dense is not None
         axes = VectorTables(dense, view, [*phrase(questions(archive), True)]).axes
     for text in ("How do I renew my library card?", "Wie kann ich mein Buch verlängern", "the of and", " ".join(words)):
@@ -267,7 +266,7 @@ def test_a_distilled_model_is_looked_up(browser: Any, tmp_path: Path) -> None:
         serve_ranker(archive, "hybrid", {"parts": ["lm_jelinek_mercer", "small"]}, "chosen")
     page = open_exported(browser, tmp_path)
     with Archive.open(tmp_path / "archive") as archive:
-        dense = find_parts(build(archive=archive)).vectors
+        dense = find_site_ranker(build(archive=archive), archive).vectors
         assert dense is not None
         axes = VectorTables(dense, archive.view(), questions(archive)).axes
     for text in ("bike lock stolen", "Boil rice", "rice"):
@@ -285,7 +284,7 @@ def test_hostile_texts_are_shown_and_never_run(site_page) -> None:
     page = site_page
     titles = type_question(page, "zeppelin")
     assert HOSTILE in titles
-    details = page.locator("#found > li", has_text="onerror").locator("details")
+    details = page.locator("#found ol > li", has_text="onerror").locator("details")
     details.locator("summary").click()
     prose = details.locator(".prose")
     prose.wait_for()
@@ -333,8 +332,9 @@ def test_it_is_used_by_keyboard(visit) -> None:
     page = visit()
     page.keyboard.press("Tab")
     page.keyboard.type("zeppelin img")
-    page.locator("#found h3").first.wait_for()
-    page.keyboard.press("Tab")
+    page.locator(".related > summary").wait_for()
+    for key in ("Tab", "Enter", "Tab"):  # the related ones are folded
+        page.keyboard.press(key)
     assert page.evaluate("document.activeElement.href") == "https://desk.example/z"
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -357,7 +357,9 @@ def test_it_speaks_the_language_of_the_browser(visit, locale: str, label: str) -
     assert page.get_by_role("searchbox", name="Ihre Frage").is_visible()
     assert page.get_by_role("button", name="Deutsch").get_attribute("aria-current") == "true"
     type_question(page, "lost library card")
-    assert page.get_by_role("status").inner_text().startswith("Ähnliche Fragen: ")
+    assert page.get_by_role("status").inner_text().startswith("Wahrscheinlich dieselbe: ")
+    page.get_by_role("button", name="English").click()
+    assert page.locator(".related > summary").inner_text().startswith("Related questions: ")
 
 
 def test_every_language_has_every_message() -> None:

@@ -255,13 +255,17 @@ def init_command(
     print(f"{directory}: an empty archive; serve it with askalike serve {directory}, then PUT /v1/{name}/questions/ID")
 
 
-@rules(Needs("html", "format", ("retrieval",)))
+@rules(Needs("html", "format", ("retrieval",)), Needs("ranker", "format", ("static-site",)))
 def export_command(
     directory: options.Directory,
     format: Annotated[Format, Option(help="The format of the export; see above, or the page of its package.")],
     out: Annotated[Path, options.output("FOLDER", "The folder to write.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
     html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
+    ranker: Annotated[
+        str | None,
+        Option("--ranker", metavar="NAME", help="The ranker of a static-site.", show_default="the active one"),
+    ] = None,
     settings: Annotated[list[str] | None, options.assignment("A setting of the format")] = None,
 ) -> None:
     """Export an archive to a new folder.
@@ -277,7 +281,9 @@ def export_command(
     askalike export DIR --format retrieval -o beir
     ```
     """
-    values = options.parse_settings(settings) | ({"html": True} if html else {})
+    values = (
+        options.parse_settings(settings) | ({"html": True} if html else {}) | ({"ranker": ranker} if ranker else {})
+    )
     with Archive.open(directory) as archive, progress_tracker() as track:
         rows = export_archive(archive, format, out, options=values, force=force, track=track, log=print_remark)
     for name, n in rows.items():

@@ -55,6 +55,11 @@ class Question:
             states.add("answered")
         return tuple(mark for mark in MARKS if mark in states) or ("open",)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is answered, and neither closed nor outdated."""
+        return "answered" in self.states and {"closed", "outdated"}.isdisjoint(self.states)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

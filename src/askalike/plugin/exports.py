@@ -7,7 +7,7 @@ looks queries up.
 
 from typing import Any
 
-from askalike.calibration.abstention import AbstentionRule, abstention_rule
+from askalike.calibration.abstention import MIN_CHARACTERS, AbstentionRule, abstention_rule
 from askalike.core.arrays import Floats32
 from askalike.core.iteration import LogCallback, ProgressTracker, chunks
 from askalike.core.values import safe_url
@@ -15,14 +15,19 @@ from askalike.encoders import LookupTable
 from askalike.export import ExportFormat
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
 from askalike.index.rows import MAX_TITLES
-from askalike.rankers import VectorScores, WordScores, spelling_rules
+from askalike.rankers import DEPTH_FACTOR, VectorScores, WordScores, spelling_rules
 from askalike.rankers.lexical import TermExtractor
+from askalike.search.archive_retriever import MAX_DEPTH_FACTOR
+from askalike.search.readings import CLEAR_TERMS, MAX_SENTENCES, MIN_TERMS, QUESTION_MARKS
+from askalike.search.select import ANSWERED_FIRST
 from askalike.service.widget import build_widget
 from askalike.store.contents import has_content
+from askalike.store.records import find_originals
 from askalike.text.analyzer import CONTRACTING, DROPPED_MARKS, MAX_JOINED
 from askalike.text.clean import INVISIBLE, LINK_REST, LINK_START, LINK_TOKEN, plain_text, readable_blocks, truncate
+from askalike.text.courtesies import courtesy_rules
 from askalike.text.language import stop_words
-from askalike.text.passages import extract_snippet
+from askalike.text.passages import extract_snippet, sentence_rules
 from askalike.text.subwords import MAX_WORD_PART, WORD_START
 from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, UNLIKELY_COST, VOWELS
 from askalike.text.words import APOSTROPHES, HYPHENS, cjk_pattern, hash_word
@@ -41,6 +46,7 @@ __all__ = [
     "build_widget",
     "chunks",
     "extract_snippet",
+    "find_originals",
     "has_content",
     "hash_word",
     "plain_text",
@@ -52,10 +58,11 @@ __all__ = [
 ]
 
 
-def search_rules() -> dict[str, dict[str, Any]]:
-    """Return the rules of texts, words, spelling, hits and subwords: name → value, as JSON can have it.
+def search_rules(language: str | None) -> dict[str, dict[str, Any]]:
+    """Return the rules of texts, words, spelling, hits and others: name → value, as JSON can have it.
 
-    The modules that this one imports from say what each means.
+    language: of the archive, None if it has several. The modules that this one imports from say what each means.
+    Patterns are regular expressions, or parts of them, as Python writes them.
     """
     return {
         "texts": {"invisible": INVISIBLE.pattern, "link": LINK_START + LINK_REST, "link_token": LINK_TOKEN},
@@ -68,6 +75,15 @@ def search_rules() -> dict[str, dict[str, Any]]:
             "keyboards": KEYBOARDS, "vowels": "".join(sorted(VOWELS)), "sounds": SAME_SOUNDS,
             "phonetic_from": MIN_PHONETIC_LENGTH, "unlikely_cost": UNLIKELY_COST,
         },
-        "hits": {"max_completions": MAX_COMPLETIONS, "max_titles": MAX_TITLES},
+        "sentences": sentence_rules(),
+        "courtesies": courtesy_rules(language),
+        "readings": {
+            "max_sentences": MAX_SENTENCES, "min_terms": MIN_TERMS, "clear_terms": CLEAR_TERMS,
+            "question_marks": list(QUESTION_MARKS),
+        },
+        "hits": {
+            "max_completions": MAX_COMPLETIONS, "max_titles": MAX_TITLES, "min_characters": MIN_CHARACTERS,
+            "answered_first": ANSWERED_FIRST, "depth_factor": DEPTH_FACTOR, "max_depth_factor": MAX_DEPTH_FACTOR,
+        },
         "subwords": {"word_start": WORD_START, "max_word_part": MAX_WORD_PART},
     }  # fmt: skip

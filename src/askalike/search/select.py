@@ -142,9 +142,7 @@ def _order(
     typed = fold_title(query.title)
     stays = np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
-        states = originals.by_duplicate.get(question.id, question).states
-        is_settled = "answered" in states and "closed" not in states and "outdated" not in states
-        stays[place] = is_settled or _is_titled(question, typed)
+        stays[place] = originals.by_duplicate.get(question.id, question).is_settled or _is_titled(question, typed)
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 from askalike.text.analyzer import content_analyzer
 from askalike.text.passages import split_sentences
@@ -17,6 +17,7 @@ from askalike.text.passages import split_sentences
 MAX_NAME_WORDS = 3
 """Maximum number of words of a name, after a greeting or at the end."""
 Kind = Literal["greeting", "closing", "plea", "word"]
+_KINDS: tuple[Kind, ...] = ("greeting", "closing", "plea", "word")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|\s+[-–—]+\s+")
 _SMILEY = re.compile(r"(?:^|(?<=\s))(?:[:;]-?[)(DP]+|\^\^|<3)(?=\s|$)")
 _CHAT_WORD = re.compile(r"[\s,;]+(?:thx|thanx|tnx|ty|tia|pls|plz|спс)[\s!.]*$", re.IGNORECASE)
@@ -71,11 +72,29 @@ def _is_courtesy(clause: str, language: str | None) -> bool:
 
 def _has_only_courtesies(terms: Sequence[str], language: str | None) -> bool:
     """Return whether a text has no other terms than courtesies have."""
-    return _terms(("greeting", "closing", "plea", "word"), language).issuperset(terms)
+    return _terms(_KINDS, language).issuperset(terms)
 
 
 def _is_name(clause: str) -> bool:
     return len(clause.split()) <= MAX_NAME_WORDS and "?" not in clause
+
+
+def courtesy_rules(language: str | None) -> dict[str, Any]:
+    """Return what `split_request` goes by in a language, see `search.rules`. stems: word → its term."""
+    spans = [(phrase, span) for kind in _KINDS for phrase in _phrases(kind, language)
+             for span in content_analyzer().analyze_with_spans(phrase, language)]  # fmt: skip
+    patterns = {
+        "one_sentence": _ONE_SENTENCE, "smiley": _SMILEY, "subject": _SUBJECT, "chat_word": _CHAT_WORD,
+        "drawn_out": _DRAWN_OUT, "clause_end": _CLAUSE_END, "greeting": _greeting(language),
+        "closing": _beginning("closing", language),
+    }  # fmt: skip
+    return {
+        "patterns": {name: pattern.pattern for name, pattern in patterns.items()},
+        "stems": {phrase[start:end]: term for phrase, (term, start, end) in spans},
+        "pleas": sorted(_terms(("plea",), language)),
+        "signs": sorted(_signs(language)),
+        "max_name_words": MAX_NAME_WORDS,
+    }
 
 
 @lru_cache(32)
@@ -87,7 +106,7 @@ def _terms(kinds: tuple[Kind, ...], language: str | None) -> frozenset[str]:
 @lru_cache(16)
 def _signs(language: str | None) -> frozenset[str]:
     """Return words of which each courtesy has one, to look no closer where there are none."""
-    phrases = [phrase for kind in ("greeting", "closing", "plea") for phrase in _phrases(kind, language)]
+    phrases = [phrase for kind in _KINDS[:3] for phrase in _phrases(kind, language)]
     return frozenset(word for phrase in phrases for word in (phrase.split()[0], f"{phrase.split()[0]},"))
 
 

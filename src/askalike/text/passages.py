@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from askalike.text.clean import collapse_spaces
 
@@ -14,6 +14,7 @@ _ABBREVIATIONS: Final = (
 )
 _ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
 """Abbreviations that cannot end a sentence, even before an upper-case letter."""
+_INITIALS: Final = re.compile(r"(?:\w\.)+\w")
 _INSIDE = r"(?>\\(?:text|mbox)\{[^{}]{0,200}\}|[^$\\]|\\.)"
 _TEX_SIGN = r"(?:\\(?![$.,;:!?]?(?:\s|\Z))|\^|[_}]|\w\{)"
 FORMULA: Final = re.compile(
@@ -63,6 +64,14 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
+def sentence_rules() -> dict[str, Any]:
+    """Return what `split_sentences` goes by, see `search.rules`."""
+    return {
+        "patterns": {"end": _sentence_end().pattern, "initials": _INITIALS.pattern},
+        "abbreviations": _ABBREVIATIONS.split(), "always_followed": _ALWAYS_FOLLOWED.split(),
+    }  # fmt: skip
+
+
 def _ends_sentence(preceding: str, following: str) -> bool:
     """Return whether the full stop between `preceding` and `following` (one character or none) ends a sentence."""
     words = preceding[-80:].split()
@@ -73,7 +82,7 @@ def _ends_sentence(preceding: str, following: str) -> bool:
         return False
     if f" {last.lower()} " in _ALWAYS_FOLLOWED:
         return False
-    abbreviated = f" {last.lower()} " in _ABBREVIATIONS or re.fullmatch(r"(?:\w\.)+\w", last)
+    abbreviated = f" {last.lower()} " in _ABBREVIATIONS or _INITIALS.fullmatch(last)
     return following.isupper() or not abbreviated
 
 

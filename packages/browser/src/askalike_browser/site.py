@@ -1,8 +1,7 @@
 """Writes an archive as a static site: a page, a script that puts the search into other pages, and their data.
 
 The folder works on any web server and from a disk. It needs no service, sends nothing anywhere, and searches nearly as
-the archive's default ranker does: by the words of titles and texts, and by vectors if the archive's ranker looks up
-those of queries, see `vectors.py`.
+the archive's ranker does: by the words of titles and texts, and by vectors that are looked up, see `parts.py`.
 """
 
 import html
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
-from askalike import Answer, Archive, Question, Settings, View, build
+from askalike import Answer, Archive, ArchiveError, Question, Ranker, Settings, View, build
 from askalike.plugin.exports import (
     AbstentionRule,
     LogCallback,
@@ -25,13 +26,15 @@ from askalike.plugin.exports import (
     abstention_rule,
     build_widget,
     chunks,
+    find_originals,
     has_content,
     readable_blocks,
     safe_url,
+    stop_words,
     truncate,
 )
 from askalike_browser.data import write_data
-from askalike_browser.parts import Parts, find_parts
+from askalike_browser.parts import SiteRanker, find_site_ranker
 from askalike_browser.vectors import VectorTables
 from askalike_browser.words import WordIndex, shown_title
 
@@ -40,7 +43,9 @@ ANSWERS_PER_FILE = 256
 """Number of questions whose texts are in one file, which is loaded when somebody unfolds one of them."""
 MAX_ANSWERS, MAX_TEXT = 3, 4_000
 """Maximum number of a question's answers on the page, and of characters of a text."""
-FILES = ("search.js", "page.js", "page.css")
+FILES = ("page.js", "page.css")
+SCRIPTS = ("readings.js", "search.js")
+"""The parts of the site's search.js."""
 ANSWERED, DESCRIBED = 1, 2
 """Kinds of texts that can be unfolded below a title: answers, or only the question's own body."""
 
@@ -55,20 +60,21 @@ class StaticSiteExport(Settings):
     titles, the words, the vectors (see VECTORS_FILE; not with every ranker), and the texts of answers.
     """
 
+    ranker: str | None = Field(None, description="the ranker that the page follows; by default the active one")
+
     def write(self, archive: Archive, folder: Path, track: ProgressTracker, log: LogCallback) -> Mapping[str, int]:
         """Write the files; return the number of questions, words, vectors and texts in them."""
         view = archive.view()
-        ranker = build(archive=archive)
-        parts = find_parts(ranker, view.language)
+        site = find_site_ranker(build(self.ranker, archive=archive), archive)
         questions = [q for _, q in track(view.questions(), total=len(view), description="questions")]
         data = folder / "data"
         data.mkdir()
         rows = {"index.html": len(questions)}
-        rule = abstention_rule(archive, ranker) if parts.is_whole and questions else None
-        rows |= _write_search(data, view, questions, parts, rule)
+        ranking = _describe_ranking(site, view.language) | (_find_limits(archive, site) if questions else {})
+        rows |= _write_search(data, view, questions, site, ranking)
         rows["data/texts-*.js"] = _write_titles(data, view, track(questions, total=len(questions), description="texts"))
         _write_page(folder, archive.meta.get("name") or archive.path.name, view)
-        for remark in parts.remarks:
+        for remark in site.remarks:
             log(remark)
         return {name: n for name, n in rows.items() if n or name == "index.html"}
 
@@ -89,28 +95,46 @@ def phrase(questions: Sequence[Question], rephrasings: bool) -> Iterator[Questio
             yield replace(question, title=text, body="")
 
 
-def _describe_ranking(parts: Parts, rule: AbstentionRule | None) -> dict[str, Any]:
+def _describe_ranking(site: SiteRanker, language: str | None) -> dict[str, Any]:
     return {
-        "lambda": parts.words.parameters["lambda"],
-        "weights": list(parts.weights),
-        "minScore": parts.vectors.min_score if parts.vectors else None,
-        "related": rule.usual.related if rule else None,
+        "lambda": site.words.parameters["lambda"],
+        "weights": list(site.weights(language)),
+        "minScore": site.vectors.min_score if site.vectors else None,
     }
 
 
+def _find_limits(archive: Archive, site: SiteRanker) -> dict[str, Any]:
+    """Return the limits of what is shown, of the ranker and of its words alone, and words that tell languages apart.
+
+    In an archive of one language everything that is typed counts as in it.
+    """
+    rules = {"limits": _fit_rule(archive, site.ranker), "wordLimits": _fit_rule(archive, site.word_ranker)}
+    language = archive.view().language
+    tables = {name: {"usual": own.usual, "languages": {} if language else own.languages} for name, own in rules.items()}
+    codes = () if language else rules["limits"].languages
+    return {**tables, "functionWords": {code: sorted(stop_words(code)) for code in codes}}
+
+
+def _fit_rule(archive: Archive, ranker: Ranker) -> AbstentionRule:
+    if rule := abstention_rule(archive, ranker):
+        return rule
+    problem = f"the index of {ranker.name}, which measures what is similar enough, cannot be written now"
+    raise ArchiveError(f"export static-site: {problem}; try again where the archive's folder can be written")
+
+
 def _write_search(
-    data: Path, view: View, questions: Sequence[Question], parts: Parts, rule: AbstentionRule | None
+    data: Path, view: View, questions: Sequence[Question], site: SiteRanker, ranking: Mapping[str, Any]
 ) -> dict[str, int]:
     """Write what the search reads; return the number of words and, if there are any, of vectors."""
-    index = WordIndex(_make_extractor(parts.words, view), view.language)
+    index = WordIndex(_make_extractor(site.words, view), view.language)
     for number, question in enumerate(questions):
         index.add(number, question)
-    values = index.values() | {"ranking": _describe_ranking(parts, rule), "vectors": parts.vectors is not None}
+    values = index.values() | {"ranking": ranking, "vectors": site.vectors is not None}
     write_data(data, "words", values, index.arrays())
-    if parts.vectors is None:
+    if site.vectors is None:
         return {"data/words.js": index.count_words()}
-    searched = list(phrase(questions, parts.words.settings["rephrasings"]))
-    tables = VectorTables(parts.vectors, view, searched)
+    searched = list(phrase(questions, site.words.settings["rephrasings"]))
+    tables = VectorTables(site.vectors, view, searched)
     write_data(data, "vectors", tables.values(), tables.arrays(index.words))
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 
@@ -118,15 +142,30 @@ def _write_search(
 def _write_titles(data: Path, view: View, questions: Iterable[Question]) -> int:
     """Write the titles and addresses, and the texts that unfold below them; return the number of questions with any."""
     titles: dict[str, list[str]] = {"titles": [], "urls": [], "ids": []}
+    rephrasings: dict[int, Sequence[str]] = {}
     kinds: list[int] = []
+    known: list[Question] = []
     for number, batch in enumerate(chunks(questions, ANSWERS_PER_FILE)):
         kinds += _write_texts(data, f"texts-{number}", view, batch)
         for question in batch:
+            if question.rephrasings:
+                rephrasings[len(known)] = question.rephrasings
+            known.append(question)
             titles["titles"].append(shown_title(question))
             titles["urls"].append(safe_url(question.url) or "")
             titles["ids"].append(question.id)
-    write_data(data, "titles", {**titles, "perFile": ANSWERS_PER_FILE}, {"kinds": np.array(kinds, np.uint8)})
+    values = {**titles, "rephrasings": rephrasings, "perFile": ANSWERS_PER_FILE}
+    write_data(data, "titles", values, {"kinds": np.array(kinds, np.uint8), **_describe_states(view, known)})
     return sum(kind > 0 for kind in kinds)
+
+
+def _describe_states(view: View, questions: Sequence[Question]) -> dict[str, NDArray[Any]]:
+    """Return for each question the number of its original, or its own, and whether that is answered and open."""
+    numbers = {question.id: n for n, question in enumerate(questions)}
+    found = find_originals(view, numbers).in_archive
+    originals = [numbers.get(found.get(question.id, question.id), n) for n, question in enumerate(questions)]
+    settled = [questions[n].is_settled for n in originals]
+    return {"originals": np.array(originals, np.int32), "settled": np.array(settled, np.uint8)}
 
 
 def _write_texts(data: Path, name: str, view: View, questions: Sequence[Question]) -> list[int]:
@@ -161,6 +200,8 @@ def _write_page(folder: Path, name: str, view: View) -> None:
     own = files("askalike_browser") / "files"
     for file in FILES:
         (folder / file).write_bytes((own / file).read_bytes())
+    search = "".join((own / file).read_text(encoding="utf-8") for file in SCRIPTS)
+    (folder / "search.js").write_text(f"(() => {{\n{search}}})()\n", encoding="utf-8")
     (folder / "widget.js").write_text(build_widget(own / "widget.js"), encoding="utf-8")
     messages: Mapping[str, Mapping[str, str]] = json.loads((own / "messages.json").read_text(encoding="utf-8"))
     language = view.language if view.language and view.language in messages else "en"

@@ -17,13 +17,18 @@ from numpy.typing import NDArray
 from askalike import Question
 from askalike.plugin.exports import TermExtractor, plain_text, search_rules, stop_words
 from askalike.plugin.index import field_of, round_lengths, word_of
+from askalike_browser.patterns import as_script_pattern
 
 WORD = re.compile(r"\w+")
 DEFAULT_LANGUAGE = "en"
 """The language of an archive that has none, or several."""
 MIN_ENDING_COUNT = 3
 """Minimum number of words with an ending that is one of the language's."""
-MAX_ENDING = 7
+MIN_BEGINNING, MAX_ENDING = 4, 7
+"""Minimum length of what is before an ending, and maximum length of an ending.
+
+Of four letters on, 95 to 97 % of the words of one archive got the right term in another: tools/measure_endings.py.
+"""
 
 
 class Row(NamedTuple):
@@ -93,14 +98,15 @@ class WordIndex:
         """Return the texts and numbers, for `write_data`."""
         settings = self._extractor.settings
         language = self._language or DEFAULT_LANGUAGE
-        rules = search_rules()
+        rules = search_rules(self._language)
         return {
             "words": "\n".join(self.words),
             "terms": "\n".join(self.terms),
             "fieldWeights": settings.weights or (1.0,),
             "totals": [sum(row.terms[n].total() for row in self._rows if row.is_own) for n in self._fields],
             "owned": sum(row.is_own for row in self._rows),
-            "endings": find_endings(self._words),
+            "endings": find_endings(self._words | Counter(rules["courtesies"]["stems"].items())),
+            "minBeginning": MIN_BEGINNING,
             "maxEnding": MAX_ENDING,
             "joins": settings.joined,
             "contracts": language in rules["words"]["contracting"],
@@ -164,8 +170,10 @@ class WordIndex:
 
 
 def name_as_script(rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return rules under the names of JavaScript: max_unknown becomes maxUnknown, in tables, too."""
+    """Return rules as JavaScript has them: max_unknown becomes maxUnknown, in tables, too, and so do `patterns`."""
     named = {re.sub("_(.)", lambda match: match[1].upper(), name): value for name, value in rules.items()}
+    if "patterns" in named:
+        named["patterns"] = {name: as_script_pattern(pattern) for name, pattern in named["patterns"].items()}
     return {name: name_as_script(value) if isinstance(value, dict) else value for name, value in named.items()}
 
 
@@ -183,7 +191,7 @@ def split_words(text: str) -> set[str]:
 @cache
 def _joints() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a hyphen or apostrophe, of a hyphen, and of a word with some inside."""
-    rules = search_rules()["words"]
+    rules = search_rules(DEFAULT_LANGUAGE)["words"]
     joint, hyphen = f"[{rules['hyphens']}{rules['apostrophes']}]", f"[{rules['hyphens']}]"
     return re.compile(joint), re.compile(hyphen), re.compile(rf"\w+(?:{joint}\w+)+")
 

@@ -14,12 +14,15 @@
     language = document.documentElement.lang = chosen
     for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
     for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", say(node.dataset.label))
+    for (const summary of document.querySelectorAll(".related > summary")) summary.textContent = say("related", { n: shown.groups.related.length })
     for (const button of get("languages").children) button.ariaCurrent = button.lang === chosen ? "true" : null
     tell()
   }
   const tell = () => {
     const words = Object.values(shown.corrections || {}).join(", ")
-    const results = state !== "found" ? (state && say(state)) : say(shown.hits.length ? "found" : "none", { n: shown.hits.length })
+    const { same = [], related = [] } = shown.groups || {}
+    const key = same.length ? (related.length ? "likely" : "found") : related.length ? "related" : "none"
+    const results = state !== "found" ? (state && say(state)) : say(key, { n: same.length || related.length })
     said.textContent = [results, words && state === "found" && say("read", { words })].filter(Boolean).join(" · ")
   }
   const mark = (text, words) => text.split(/([\p{L}\p{N}_]+)/u).map((part) =>
@@ -46,6 +49,13 @@
     }
     return node
   }
+  // Those that probably ask the same; the others below them, or in their place if there are none.
+  const list = (hits) => make("ol", {}, ...hits.map((hit) => item(hit, shown.words)))
+  const lists = ({ same, related }) => {
+    if (!same.length || !related.length) return [list([...same, ...related])]
+    const summary = make("summary", { textContent: say("related", { n: related.length }) })
+    return [list(same), make("details", { className: "related" }, summary, list(related))]
+  }
   const show = () => {
     const text = input.value
     if (state === "failed" || state === "loading") return
@@ -57,7 +67,8 @@
       return tell()
     }
     shown = site.search(text)
-    found.replaceChildren(...shown.hits.map((hit) => item(hit, shown.words)))
+    shown.groups = { same: shown.hits.filter(({ grade }) => grade === "same"), related: shown.hits.filter(({ grade }) => grade !== "same") }
+    found.replaceChildren(...lists(shown.groups))
     state = "found"
     tell()
   }

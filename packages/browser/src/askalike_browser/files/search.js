@@ -45,16 +45,30 @@ globalThis.askalikeSite ??= (() => {
     own.light = new Set(words.lightTerms)
     own.endings = new Map(Object.entries(words.endings))
     own.fields = words.fieldWeights.length
+    own.firstRows = new Int32Array(titles.titles.length + 1)
+    for (const document of words.documents) own.firstRows[document + 1]++
+    for (let n = 0; n < titles.titles.length; n++) own.firstRows[n + 1] += own.firstRows[n]
     const { rows, starts } = words
     for (let term = 0; term + 1 < starts.length; term++)
       for (let at = starts[term] + 1; at < starts[term + 1]; at++) rows[at] += rows[at - 1]
     prepareRules()
+    own.stems = new Map(Object.entries(rules.courtesies.stems))
+    own.smallTerms = new Set(own.stems.values())
+    Object.assign(own, makeReader(rules, findContentTerms))
+    own.titled = new Map()
+    titles.titles.forEach((title, n) => {
+      for (const text of [title, ...titles.rephrasings[n] || []]) {
+        const folded = foldTitle(text)
+        if (folded) own.titled.set(folded, (own.titled.get(folded) || new Set()).add(n))
+      }
+    })
   }
   const prepareRules = () => {
     const { cjk, apostrophes, hyphens, droppedMarks } = rules.words, joint = `[${apostrophes}${hyphens}]`
     const letter = `(?:(?!${cjk})[\\p{L}\\p{N}_])`, word = `${letter}+(?:\\p{M}+${letter}*)*`
     own.cjk = new RegExp(`^${cjk}`, "u")
-    own.word = new RegExp(`${word}${words.joins ? `(?:${joint}${word})*` : ""}|${cjk}+`, "gu")
+    own.word = new RegExp(`${word}|${cjk}+`, "gu")
+    own.joinedWord = new RegExp(`${word}(?:${joint}${word})*|${cjk}+`, "gu")
     own.joint = new RegExp(joint, "u")
     own.hyphen = new RegExp(`[${hyphens}]`, "u")
     own.droppedMarks = new RegExp(droppedMarks, "g")
@@ -76,27 +90,34 @@ globalThis.askalikeSite ??= (() => {
   const findTerm = (word) => {
     const known = own.numbers.get(word)
     if (known !== undefined && words.wordTerms[known] >= 0) return words.wordTerms[known]
-    for (let at = Math.max(2, word.length - words.maxEnding); at <= word.length; at++)
-      for (const ending of own.endings.get(word.slice(at)) || []) {
-        const term = own.termNumbers.get(word.slice(0, at) + ending)
-        if (term !== undefined) return term
-      }
-    return own.termNumbers.get(word) ?? -1
+    return own.termNumbers.get(stem(word, own.termNumbers)) ?? -1
   }
+  // The first of some terms to which an ending of a word leads; else the word.
+  const stem = (word, known) => {
+    for (let at = Math.max(words.minBeginning, word.length - words.maxEnding); at <= word.length; at++)
+      for (const ending of own.endings.get(word.slice(at)) || []) {
+        const term = word.slice(0, at) + ending
+        if (known.has(term)) return term
+      }
+    return word
+  }
+  // The terms of a text without function words, whose words with hyphens are several.
+  const findContentTerms = (text) => analyze(text, false).filter(({ word }) => !own.stopWords.has(word)).map(({ word, term }) =>
+    own.stems.get(word) ?? own.terms[term] ?? stem(word, own.smallTerms))
   const divide = (word) => words.contracts
     ? word.split(own.hyphen).map((part) => part.replaceAll("’", "'").replace(/'[sS]$/, "").replaceAll("'", ""))
     : word.split(own.joint)
 
   // The words of a text with their terms: [{ word, term, start, end }]
-  const analyze = (text) => {
+  const analyze = (text, joins = words.joins) => {
     const found = []
-    for (const { 0: word, index: start } of text.matchAll(own.word)) {
+    for (const { 0: word, index: start } of text.matchAll(joins ? own.joinedWord : own.word)) {
       const end = start + word.length, add = (part) => part && found.push({ word: fold(part), term: findTerm(fold(part)), start, end })
       if (own.cjk.test(word)) {
         const letters = [...word]
         if (letters.length === 1) add(word)
         letters.slice(1).forEach((letter, n) => add(letters[n] + letter))
-      } else if (words.joins && own.joint.test(word)) {
+      } else if (joins && own.joint.test(word)) {
         const parts = divide(word).filter(Boolean), whole = parts.join("")
         if (parts.length > 1 && parts.length <= rules.words.maxJoined && parts.length === word.split(own.hyphen).length && !/^\p{N}+$/u.test(whole)) add(whole)
         parts.forEach(add)
@@ -392,29 +413,35 @@ globalThis.askalikeSite ??= (() => {
 
   // ---- the search
 
-  // The score of each question, 0 for none; `absolute`, which is 1 for the same text, and its minimum for what is shown.
+  const readAsTyped = (typed, prefix) => {
+    const query = read(clean(typed).trimEnd(), prefix)
+    return { ...query, title: Object.keys(query.corrections).length ? query.text : typed }
+  }
+  // How similar the questions are to one reading: `scores` of all, 0 for none; `score` and `absolute` of one, of which the latter is 1 for the same text.
   const rank = (query) => {
     const { sums, shares } = scoreWords(query), cosines = own.hasVectors ? compareWith(encode(query.whole)) : null
-    const { related } = words.ranking
-    if (!cosines) return { scores: words.vectors ? shares : sums, absolute: shares, minimum: words.vectors ? null : related }
+    if (!cosines) return { scores: sums, score: (n) => sums[n], absolute: (n) => shares[n] }
     const [ofWords, ofVectors] = words.ranking.weights, lowest = words.ranking.minScore ?? -Infinity
     const { documents } = words, values = new Float64Array(shares.length), scores = new Float64Array(shares.length)
-    const score = (row, cosine) => ofWords * shares[documents[row]] + ofVectors * cosine
+    const sum = (row, cosine) => ofWords * shares[documents[row]] + ofVectors * cosine
+    const score = (document) => {
+      let most = 0
+      for (let row = own.firstRows[document]; row < own.firstRows[document + 1]; row++) {
+        const cosine = cosines.exact(row)
+        if (shares[document] || cosine >= lowest) most = Math.max(most, sum(row, cosine))
+      }
+      return most
+    }
     let threshold = -Infinity
     if (documents.length > EXACT) {
       for (let row = 0; row < documents.length; row++) {
-        const value = score(row, cosines.roughly(row))
+        const value = sum(row, cosines.roughly(row))
         if (value > values[documents[row]]) values[documents[row]] = value
       }
       threshold = findThreshold(values)
     }
-    for (let row = 0; row < documents.length; row++) {
-      const document = documents[row]
-      if (values[document] < threshold) continue
-      const cosine = cosines.exact(row)
-      if (shares[document] || cosine >= lowest) scores[document] = Math.max(scores[document], score(row, cosine))
-    }
-    return { scores, absolute: scores, minimum: related }
+    for (let document = 0; document < scores.length; document++) if (values[document] >= threshold) scores[document] = score(document)
+    return { scores, score, absolute: score }
   }
   const best = (scores, k) => {
     const top = []
@@ -427,17 +454,69 @@ globalThis.askalikeSite ??= (() => {
     }
     return top
   }
-  // The k most similar questions: { hits: [{ number, id, title, url, has, score }], corrections: { typed: meant }, words }.
-  // prefix: the last word may be unfinished. all: also what the archive's ranker does not show. has: 1 for answers that can be unfolded, 2 for only a text, 0 for neither.
+  const findTitled = (text) => [...own.titled.get(foldTitle(text)) || []].slice(0, rules.hits.maxTitles)
+  // Returns a function of the number of questions: the best for all readings of a text, [{ number, score, absolute }].
+  const retrieve = (queries) => {
+    const [whole, ...others] = queries.map((query) => ({ ...rank(query), titled: findTitled(query.title), weight: own.weigh(query.text) }))
+    const measure = (number) => {
+      const absolute = whole.absolute(number)
+      const raised = Math.max(absolute, ...others.map((one) => absolute + one.weight * (one.absolute(number) - absolute)))
+      return { number, score: whole.score(number) * (absolute > 0 ? raised / absolute : 1), absolute: raised }
+    }
+    return (depth) => {
+      const pool = new Set([whole, ...others].flatMap(({ scores, titled }) => [...best(scores, depth), ...titled]))
+      const found = [...pool].map(measure).filter(({ score, number }) => score > 0 || whole.titled.includes(number))
+      return found.sort((a, b) => whole.titled.includes(b.number) - whole.titled.includes(a.number) || b.score - a.score || a.number - b.number).slice(0, depth)
+    }
+  }
+  // Puts answered questions first, and originals in place of their duplicates.
+  const arrange = (found, { titled }, k) => {
+    const key = ({ number, score }) => score > 0 && !titled.includes(number) && !titles.settled[number] ? score * (1 - rules.hits.answeredFirst) : score
+    const ordered = [...found].sort((a, b) => titled.includes(b.number) - titled.includes(a.number) || key(b) - key(a)), shown = new Map()
+    for (const one of ordered) {
+      const original = titles.originals[one.number]
+      if (shown.size < k && !shown.has(original)) shown.set(original, one)
+    }
+    return [...shown].map(([original, one]) => ({ ...one, original }))
+  }
+  const detectLanguage = (text) => {
+    const tokens = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
+    const counts = Object.entries(words.ranking.functionWords).map(([code, list]) => [tokens.filter((token) => list.includes(token)).length, code])
+    const [[most, code], [next]] = [...counts, [0, ""], [0, ""]].sort((a, b) => b[0] - a[0])
+    return most > next ? code : ""
+  }
+  // Returns a function that grades a question as "same", "related", or null: not shown.
+  const makeGrader = ({ text, corrections }, titled) => {
+    const { usual, languages } = words.vectors && !own.hasVectors ? words.ranking.wordLimits : words.ranking.limits
+    const [related, same] = languages[detectLanguage(text)] || usual
+    const terms = findContentTerms(text), isWord = text.trim().split(/\s+/).length === 1
+    const asksNothing = (text.match(/[\p{L}\p{N}]/gu) || []).length < rules.hits.minCharacters || !terms.length
+    const isKeyword = (number) => terms.length === 1 && !Object.keys(corrections).length && findContentTerms(titles.titles[number]).includes(terms[0])
+    return ({ number, absolute }) => {
+      if (asksNothing) return null
+      if (titled.includes(number)) return "same"
+      if (isWord) return absolute >= related || isKeyword(number) ? "related" : null
+      return absolute >= same ? "same" : absolute >= related ? "related" : null
+    }
+  }
+  // The k most similar questions: { hits: [{ number, id, title, url, has, score, grade }], corrections: { typed: meant }, words }.
+  // prefix: the last word may be unfinished. all: also what is not similar enough. has: 1 for answers that can be unfolded, 2 for only a text, 0 for neither.
   // words: those of the question, corrected, without function words.
   const search = (typed, { k = 10, prefix = true, all = false } = {}) => {
-    const text = clean(typed), query = read(prefix ? text : text.trimEnd(), prefix)
-    const { scores, absolute, minimum } = rank(query), folded = foldTitle(typed)
-    const top = best(scores, Math.max(k, rules.hits.maxTitles)).filter((n) => all || minimum === null || absolute[n] >= minimum), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
-    const hits = [...top.filter(isExact), ...top.filter((n) => !isExact(n))].slice(0, k).map((number) => (
-      { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score: scores[number] }))
-    const every = query.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
-    return { hits, corrections: query.corrections, words: every.filter((word) => !own.stopWords.has(word)) }
+    if (!titles.titles.length) return { hits: [], corrections: {}, words: [] }
+    const queries = own.findReadings(typed).map((text) => readAsTyped(text, prefix)), [whole] = queries
+    const titled = findTitled(whole.title), grade = makeGrader(whole, titled), find = retrieve(queries)
+    let depth = k, found, graded
+    for (;; depth *= rules.hits.depthFactor) {
+      found = find(depth)
+      graded = arrange(found, { titled }, k).map((one) => ({ ...one, grade: grade(one) }))
+      const isEnough = graded.length >= k || found.length < depth || (graded.length && !all && !graded.at(-1).grade)
+      if (isEnough || depth >= rules.hits.maxDepthFactor * k) break
+    }
+    const hits = graded.filter((one) => all || one.grade).map(({ original: number, score, grade }) => (
+      { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score, grade }))
+    const every = whole.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
+    return { hits, corrections: whole.corrections, words: every.filter((word) => !own.stopWords.has(word)) }
   }
   const files = {}
   // The texts of a question: { body: [text], answers: [text] }, a text in blocks [1 for code, content].
