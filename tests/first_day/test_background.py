@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import askalike
 from askalike import rankers
 from askalike.core.errors import AskalikeError
 from askalike.core.records import Question
@@ -23,7 +24,7 @@ from askalike.store import Archive, encoding_progress
 from askalike.store.database import DATABASE_FILE
 from askalike.store.encoding_progress import FAILED_PAUSE_S, read_encoding, record_encoding
 from cli.test_disks_and_pipes import read_only
-from commands import askalike
+from commands import askalike as run
 from index.test_commit_faults import Disk
 from needs import need
 from small_models import WORDS, write_encoder
@@ -192,29 +193,81 @@ def fail(path, monkeypatch):
 
 
 def test_a_failure_is_told_everywhere_and_words_answer(path, monkeypatch, started):
-    rankers_built = askalike("search", path, "rice", "--ranker", "lm_jelinek_mercer", "--min-similarity", "0")
+    rankers_built = run("search", path, "rice", "--ranker", "lm_jelinek_mercer", "--min-similarity", "0")
     assert rankers_built.returncode == 0
     fail(path, monkeypatch)
     started.clear()
     reason = "it stopped: .*No space left on device"
-    searched = askalike("search", path, "rice", "--min-similarity", "0")
+    searched = run("search", path, "rice", "--min-similarity", "0")
     assert searched.returncode == 0
     assert "how do i cook rice" in searched.stdout
     assert re.search(f"words answer until .*{reason}", searched.stderr)
-    assert "No space left on device" in " ".join(askalike("info", path).stdout.split())
-    assert "No space left on device" in askalike("check", path, "--json").stdout
+    assert "No space left on device" in " ".join(run("info", path).stdout.split())
+    assert "No space left on device" in run("check", path, "--json").stdout
     with Archive.open(path) as archive:
         assert "No space left" in quality._find_encoding(archive)[1].problem
     assert started == [], "there is a pause"
-    assert askalike("index", path).returncode == 0
+    assert run("index", path).returncode == 0
     assert is_complete(path)
 
 
+def ask(retriever, title):
+    """Ask; return the ids that are found, and why words answered."""
+    result = retriever.search(title, 3, min_similarity=0)
+    return [hit.id for hit in result], result.remark
+
+
+def test_python_gets_words_at_once_then_vectors(path, started):
+    with askalike.load(path) as retriever:
+        found, remark = ask(retriever, "how do i cook rice 7")
+        assert found[0] == "q7"
+        assert (
+            remark == f"words answer until the vectors of {NAME} are complete: 0 of {N_QUESTIONS} questions are encoded"
+        )
+        assert remark in str(retriever.search("rice", min_similarity=0))
+        assert started == [str(path)]
+        build(path)
+        assert ask(retriever, "how do i cook rice 7")[1] == ""
+        assert NAME in [part.name for part in retriever.ranker.parts]
+
+
+def test_many_new_questions_are_found_at_once(path, started):
+    build(path)
+    with askalike.load(path) as retriever:
+        retriever.archive.upsert([Question("late", "why was my bike stolen")])
+        assert ask(retriever, "why was my bike stolen") == (
+            ["late", *ask(retriever, "why was my bike stolen")[0][1:]],
+            "",
+        )
+        retriever.archive.upsert(Question(f"new{n}", f"the police asks {n}") for n in range(interim.AT_ONCE + 1))
+        found, remark = ask(retriever, "the police asks 7")
+        assert found[0] == "new7"
+        assert f"0 of {interim.AT_ONCE + 1} questions are encoded" in remark
+        build(path)
+        found, remark = ask(retriever, "the police asks 7")
+        assert (found[0], remark) == ("new7", "")
+
+
+def test_a_named_ranker_waits_for_its_vectors(path, started):
+    with askalike.load(path, NAME) as retriever:
+        assert ask(retriever, "how do i cook rice 7")[1] == ""
+    assert started == []
+
+
+def test_second_import_begins_to_encode(path, started, tmp_path):
+    build(path)
+    table = tmp_path / "more.csv"
+    table.write_text("question\n" + "".join(f"why was my bike stolen {n}\n" for n in range(interim.AT_ONCE + 1)))
+    imported = run("import", "table", table, "-o", path, "--source", "more")
+    assert f"words answer now, the vectors of {NAME} follow" in imported.stderr
+    assert started == [str(path)]
+
+
 def test_words_answer_where_nothing_else_can_be_indexed(path, monkeypatch, started):
-    assert askalike("search", path, "rice", "--ranker", "lm_jelinek_mercer", "--min-similarity", "0").returncode == 0
+    assert run("search", path, "rice", "--ranker", "lm_jelinek_mercer", "--min-similarity", "0").returncode == 0
     with read_only(path):
-        searched = askalike("search", path, "rice", "--min-similarity", "0")
-        told = " ".join(askalike("info", path).stdout.split())
+        searched = run("search", path, "rice", "--min-similarity", "0")
+        told = " ".join(run("info", path).stdout.split())
     assert searched.returncode == 0, searched.stderr
     assert "how do i cook rice" in searched.stdout
     assert f"it stopped: {encoding_progress.NOT_WRITABLE}" in searched.stderr
@@ -228,12 +281,12 @@ def test_pause_ends_whatever_the_clock_says(path, monkeypatch, started):
     for wall in (0, 2e9, 4e9):
         monkeypatch.setattr(time, "time", lambda wall=wall: wall)
         with Archive.open(path) as archive:
-            interim.start_encoding(archive, NAME)
+            interim.start_encoding(archive, interim.MissingVectors(NAME, 9))
     assert started == []
     for since_start in (now + FAILED_PAUSE_S + 1, now / 1e6):  # later, and after a restart of the machine
         monkeypatch.setattr(encoding_progress, "clock", lambda at=since_start: at)
         with Archive.open(path) as archive:
-            interim.start_encoding(archive, NAME)
+            interim.start_encoding(archive, interim.MissingVectors(NAME, 9))
     assert len(started) == 2
 
 

@@ -66,12 +66,12 @@ def background(monkeypatch):
     """The archives whose vectors would be computed in the background."""
     started = []
 
-    def start(archive, encoder):
+    def start(archive, missing):
         started.append(archive.path)
-        return read_encoding(archive.path, encoder)
+        return read_encoding(archive.path, missing.encoder)
 
-    monkeypatch.setattr(interim, "start_encoding", start)
-    monkeypatch.setattr("askalike.cli.options.start_encoding", start)
+    monkeypatch.setattr("askalike.cli.archives.start_encoding", start)
+    monkeypatch.setattr("askalike.search.archive_retriever.start_encoding", start)
     return started
 
 
@@ -175,7 +175,7 @@ def test_a_named_ranker_is_not_replaced(table, at_hand, background, monkeypatch)
 def test_the_background_process_builds_what_is_active(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(str(n), title) for n, title in enumerate(TITLES)])
-        interim.start_encoding(archive, NAME)
+        interim.start_encoding(archive, interim.MissingVectors(NAME, 4))
     wait_for(lambda: list((tmp_path / "archive" / FOLDER).glob(f"*{ABSTENTION_SUFFIX}")))  # the last file it writes
     with Archive.open(tmp_path / "archive") as archive:
         assert all(index.change for index in rankers.create(None, {}, archive).indexes(archive.view()))

@@ -10,7 +10,9 @@ import pytest
 from serving import Service
 
 from askalike import rankers
+from askalike.core.records import Question
 from askalike.search.encoder_installation import adopt_encoder
+from askalike.search.interim import AT_ONCE
 from askalike.store import Archive, deployments
 from small_models import WORDS, write_encoder
 from waiting import wait_for
@@ -93,10 +95,18 @@ def test_a_new_calibration_is_used(serve, copy, calibrated_riverside: Path) -> N
     wait_for(lambda: (service.poll(SIMILAR).get("results", []) or [{}])[0].get("probability"))
 
 
+def add_questions(archive: Archive, word: str) -> None:
+    """Add so many questions that their vectors are computed in the background, one of them about the word alone."""
+    archive.upsert(
+        Question(f"{word}{n}", f"how do i cook rice {n} {word if not n else ''}") for n in range(AT_ONCE + 1)
+    )
+
+
 @pytest.mark.long
 def test_words_serve_while_an_encoder_reads_the_archive(serve, archive, tmp_path) -> None:
     pytest.importorskip("onnxruntime")
     with Archive.open(archive) as opened:
+        add_questions(opened, "zymurgy")
         adopt_encoder(opened, str(write_encoder(tmp_path / "small", list(dict.fromkeys(WORDS)))), name="small")
         served = serve(archive, ranker=())
         assert served.get(SIMILAR).json["results"]
@@ -107,3 +117,10 @@ def test_words_serve_while_an_encoder_reads_the_archive(serve, archive, tmp_path
         paths = rankers.create(ready.ranker, ready.settings, opened).index_paths(opened.view())
         assert len(paths) == 2
         assert all(path.is_dir() for path in paths)
+        add_questions(opened, "quokka")
+        wait_for(lambda: deployments.ready_ranker(opened) is None)
+        wait_for(
+            lambda: "quokka0" in {hit["id"] for hit in served.get("/v1/riverside/similar?title=quokka").json["results"]}
+        )
+        again = wait_for(lambda: deployments.ready_ranker(opened))
+        assert again.number == ready.number

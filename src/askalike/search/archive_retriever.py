@@ -24,6 +24,7 @@ from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, resolve
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
+from askalike.search.interim import missing_vectors, start_encoding, word_ranker
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.readings import find_readings, retrieve_readings
 from askalike.search.replies import AnswerMode, Reply, answer_question
@@ -79,6 +80,8 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
     hits: Sequence[SearchHit]
     took_ms: float
     """Duration of the search, together with the others of its batch."""
+    remark: str = ""
+    """Why words alone answered; empty if the retriever's own ranker did."""
 
     @property
     def abstained(self) -> bool:
@@ -97,11 +100,12 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 
     def table(self) -> ResultTable:
         """Return one row per hit: its title, its grade, its probability or else its score from 0 to 1, and its id."""
+        remark = f"; {self.remark}" if self.remark else ""
         if not self.hits:
-            return ResultTable("nothing similar", (), ())
+            return ResultTable(f"nothing similar{remark}", (), ())
         measure = "similarity" if self.hits[0].probability is None else "probability"
         rows = [(hit.title, hit.grade or "", f"{getattr(hit, measure):.2f}", hit.id) for hit in self.hits]
-        return ResultTable(format_count(len(rows), "hit"), ("question", "grade", measure, "id"), rows)
+        return ResultTable(format_count(len(rows), "hit") + remark, ("question", "grade", measure, "id"), rows)
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)
@@ -110,21 +114,35 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 _Query = tuple[Question, SearchRequest]
 
 
+class _Measured:
+    """A ranker with its calibrations and its rule of silence on an archive."""
+
+    def __init__(self, archive: Archive, ranker: Ranker) -> None:
+        self.ranker = ranker
+        self.calibrators: Mapping[Use, Calibrator] = {
+            use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
+        }
+        self.abstention = AbstentionThreshold(archive, ranker)
+
+
 @dataclass
 class _Opened:
     """A ranker that was opened on a state of the archive and of its indexes, and what is valid as long as this state.
 
-    version: see View.data_version. indexes: the ranker's, each with its own searcher in this state. are_foreign:
-    whether another process writes the indexes, so that they need not follow the archive. are_behind: whether they have
-    not followed it yet, so that the next search looks again. calibrations: those that were needed so far.
+    used: the ranker. version: see View.data_version. indexes: the ranker's, each with its own searcher in this state.
+    are_foreign: whether another process writes the indexes, so that they need not follow the archive. are_behind:
+    whether they have not followed it yet, so that the next search looks again. remark: see SearchResult. calibrations:
+    those that were needed so far.
     """
 
+    used: _Measured
     searcher: Searcher
     version: tuple[int, int]
     indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
     are_foreign: bool
     are_behind: bool
     read_rule: Callable[[], AbstentionRule]
+    remark: str
     calibrations: dict[Use, Calibration | None] = field(default_factory=dict)
 
     @lazy_property
@@ -152,22 +170,20 @@ class ArchiveRetriever:
 
     def __init__(
         self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None,
-        answered_first: float = ANSWERED_FIRST,
+        answered_first: float = ANSWERED_FIRST, waits: bool = True,
     ) -> None:  # fmt: skip
         """view: the questions to search; by default all current ones.
 
         filter: a condition on the hits of every search, in addition to the search's own filter. answered_first: see
-        `Criteria`.
+        `Criteria`. waits: whether a search waits for all vectors of the archive's encoder; else words answer while
+        many are missing, which are computed in the background.
         """
-        self._answered_first = answered_first
+        self._answered_first, self._waits = answered_first, waits
         self.archive = archive
-        self.ranker = ranker
+        self._own = self._used = _Measured(archive, ranker)
+        self._words: _Measured | None = None  # what answers meanwhile
         self.filter = filter or None
         self._view = archive.view() if view is None else view
-        self._calibrators: Mapping[Use, Calibrator] = {
-            use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
-        }
-        self._abstention = AbstentionThreshold(archive, ranker)
         self._opened: _Opened | None = None
 
     @classmethod
@@ -175,12 +191,12 @@ class ArchiveRetriever:
         cls, path: str | Path, ranker: str | Ranker | None = None, settings: Mapping[str, Any] | None = None,
         engine: str | None = None,
     ) -> Self:  # fmt: skip
-        """Open the archive in a directory with the ranker of that name. engine: see Archive.open.
+        """Open the archive in a directory with the ranker of that name; the active one does not wait for vectors.
 
-        Raises ArchiveError, SettingsError.
+        engine: see Archive.open. Raises ArchiveError, SettingsError.
         """
         archive = Archive.open(path, engine)
-        return cls(archive, rankers.create(ranker, settings, archive))
+        return cls(archive, rankers.create(ranker, settings, archive), waits=ranker is not None)
 
     def __repr__(self) -> str:
         return f"ArchiveRetriever({str(self.archive.path)!r}, {self.ranker.name!r})"
@@ -196,19 +212,29 @@ class ArchiveRetriever:
         self.close()
 
     @property
+    def ranker(self) -> Ranker:
+        """The ranker of the last search: the retriever's own, or the one that answers until it has all vectors."""
+        return self._used.ranker
+
+    @property
+    def remark(self) -> str:
+        """Why words answer for now, see SearchResult."""
+        return self._open().remark
+
+    @property
     def calibration(self) -> Calibration | None:
         """The calibration of typed titles that is valid for the archive's current state; None if there is none."""
-        return self._calibrators["title"].calibration
+        return self._used.calibrators["title"].calibration
 
     @property
     def stale_reason(self) -> str | None:
         """Why the saved calibration is no longer valid; None if it is valid or none was saved."""
-        return self._calibrators["title"].stale_reason
+        return self._used.calibrators["title"].stale_reason
 
     @property
     def calibration_advice(self) -> str | None:
         """Advice on a saved calibration that is not used; None if it is used or none was saved."""
-        return self._calibrators["title"].advice
+        return self._used.calibrators["title"].advice
 
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
@@ -289,18 +315,31 @@ class ArchiveRetriever:
         version, opened = self._view.data_version, self._opened  # another thread may replace it
         if opened and opened.is_current(version):
             return opened
-        rankers.follow(self.ranker, self._view)
+        used, remark = self._choose()
+        rankers.follow(used.ranker, self._view)
         change = self._view.change
-        indexes = [(index, index.searcher) for index in self.ranker.indexes(self._view)]
+        indexes = [(index, index.searcher) for index in used.ranker.indexes(self._view)]
         self._opened = opened = _Opened(
-            self.ranker.open(self._view),
+            used,
+            used.ranker.open(self._view),
             version,
             indexes,
             are_foreign=not change,
-            are_behind=any(index.change < change for index, _ in indexes),
-            read_rule=partial(self._abstention.current_rule, self._view),
+            are_behind=bool(remark) or any(index.change < change for index, _ in indexes),
+            read_rule=partial(used.abstention.current_rule, self._view),
+            remark=remark,
         )
+        self._used = used
         return opened
+
+    def _choose(self) -> tuple[_Measured, str]:
+        """Return the ranker to search with now, and why it is not the retriever's own."""
+        missing = None if self._waits else missing_vectors(self.archive, self._own.ranker)
+        if not missing:
+            return self._own, ""
+        progress = start_encoding(self.archive, missing).describe()
+        self._words = self._words or _Measured(self.archive, word_ranker(self.archive))
+        return self._words, f"words answer until the vectors of {missing.encoder} are complete: {progress}"
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
         """Search requests that differ only in their texts as one batch: titles, or whole questions."""
@@ -311,11 +350,12 @@ class ArchiveRetriever:
             require_tags(self._view, filter.tags)
         use: Use = "question" if request.body.strip() else "title"
         searcher = opened.searcher
+        calibrator = opened.used.calibrators[use]
         if use not in opened.calibrations:
-            opened.calibrations[use] = self._calibrators[use].calibration
+            opened.calibrations[use] = calibrator.calibration
         calibration = opened.calibrations[use]
         if request.min_probability is not None:
-            self._calibrators[use].check_minimum(request.min_probability)
+            calibrator.check_minimum(request.min_probability)
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
         read = [find_readings(question, searcher.language) for question, _ in queries]
         owners = [n for n, own in enumerate(read) for _ in own]
@@ -323,10 +363,10 @@ class ArchiveRetriever:
         allowed = allowed_docs(self._view, filter)
         retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         has_minimum = request.min_similarity is not None or request.min_probability is not None
-        rule = self._abstention.known_rule if has_minimum else opened.abstention
+        rule = opened.used.abstention.known_rule if has_minimum else opened.abstention
         criteria = Criteria(
             request.k, filter, [rule.limits(one) if rule else NO_GRADE for one in retrieved.queries],
-            self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
+            calibrator if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,
         )  # fmt: skip
@@ -340,7 +380,7 @@ class ArchiveRetriever:
         first_rows = list(accumulate(map(len, read), initial=0))[:-1]
         hits = [[_make_hit(one, reasons[n].get(one.docid)) for one in rows[n] if one.is_shown] for n in first_rows]
         took_ms = (time.perf_counter() - started) * 1000
-        return [SearchResult(row, took_ms) for row in hits]
+        return [SearchResult(row, took_ms, opened.remark) for row in hits]
 
 
 def load(
@@ -348,8 +388,9 @@ def load(
 ) -> ArchiveRetriever:
     """Return the retriever of the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: or its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
-    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
+    ranker: or its name; None for the one that `tune` or `promote` chose. Without one, words answer while many vectors
+    of the archive's encoder are missing, and each result says so in its `remark`. engine: the address of the engine
+    that holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     engine cannot be reached.
     """

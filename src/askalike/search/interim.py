@@ -1,8 +1,8 @@
 """Words answer while the vectors of an archive's encoder are computed in the background.
 
-The first search of a large archive would otherwise wait for minutes. A process of its own computes the vectors, with
-low priority; the next search after it has finished uses them. A service does the same with its own processes. Of all
-these processes of a user one computes at a time, and it ends once its archive is gone.
+The first search of a large archive, or the one after many changes, would otherwise wait for minutes. A process of its
+own computes the vectors, with low priority; the next search after it has finished uses them. A service does the same
+with its own processes. Of all these processes of a user one computes at a time, and it ends once its archive is gone.
 """
 
 import fcntl
@@ -12,17 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
 from askalike.core.errors import ArchiveError, AskalikeError, UnwritableIndexError
 from askalike.core.files import user_cache
 from askalike.core.parallel import start_module
-from askalike.index.files import MANIFEST
 from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding_progress import (
+    BEGIN_S,
     NOT_WRITABLE,
     EncodingProgress,
     announce_encoding,
@@ -33,35 +34,49 @@ from askalike.store.encoding_progress import (
 NICENESS = 5
 """Niceness of the process, which has all processors but one: searches stay fast, and other work does not starve it."""
 AT_ONCE = 300
-"""The number of questions up to which a search computes the vectors itself: that takes few seconds."""
+"""The number of new or changed questions up to which a search computes the vectors itself: that takes few seconds."""
 WORDS = "lm_jelinek_mercer"
 TURN_FILE = "encoding.lock"
 """The file in the user's cache whose lock the process has that computes vectors."""
 POLL_S = 0.5
 
 
-def missing_encoder(archive: Archive, ranker: Ranker) -> str | None:
-    """Return the archive's encoder if the ranker uses it and its vectors were never complete, else None."""
+class MissingVectors(NamedTuple):
+    """An archive's encoder, and the number of new or changed questions whose vectors its index lacks."""
+
+    encoder: str
+    questions: int
+
+
+def missing_vectors(archive: Archive, ranker: Ranker | None = None) -> MissingVectors | None:
+    """Return what an index of the archive's encoder lacks if a search cannot compute it soon; None if nothing.
+
+    ranker: the one that may use the encoder; by default the active one.
+    """
     encoder = get_archive_encoder(archive)
-    view = archive.view()
-    if not encoder or not _uses(ranker, encoder.name) or archive.engine or len(view) <= AT_ONCE:
+    if not encoder or archive.engine:
         return None
-    return None if all((path / MANIFEST).exists() for path in ranker.index_paths(view)) else encoder.name
+    view = archive.view()
+    ranker = ranker or rankers.create(None, {}, archive)
+    parts = (part for part in (ranker, *ranker.parts) if part.name == encoder.name)
+    counts = (view.count_changed(index.change) for part in parts for index in part.indexes(view))
+    count = max(counts, default=0)
+    return MissingVectors(encoder.name, count) if count > AT_ONCE else None
 
 
-def start_encoding(archive: Archive, encoder: str) -> EncodingProgress:
+def start_encoding(archive: Archive, missing: MissingVectors) -> EncodingProgress:
     """Start a process that computes the vectors of an archive's active ranker; return how far they are.
 
     None is started while one runs, for a while after one has failed, and in a folder that cannot be written.
     """
+    encoder, total = missing
     progress = read_encoding(archive.path, encoder)
-    total = len(archive.view())
     if progress and (progress.running or not progress.is_due):
         return progress
     if not os.access(archive.path, os.W_OK):
         return progress or EncodingProgress(0, total, False, NOT_WRITABLE)
     try:
-        announce_encoding(archive.path, encoder, total if progress is None else progress.total)
+        announce_encoding(archive.path, encoder, total if progress is None else progress.total, BEGIN_S)
     except ArchiveError as error:
         return EncodingProgress(0, total, False, str(error))
     start_module(__name__, [str(archive.path.resolve())])

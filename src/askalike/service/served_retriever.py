@@ -101,11 +101,6 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
     return IndexStatus(behind, _seconds_since(oldest) if oldest else 0.0, sum(map(measure_folder, paths)))
 
 
-def is_indexed(ranker: Ranker, view: View) -> bool:
-    """Return whether the ranker's index was ever committed, read from its files."""
-    return all(_committed_change(path) for path in ranker.index_paths(view))
-
-
 def is_present(ranker: Ranker, view: View) -> bool:
     """Return whether each of the ranker's indexes was built, and is still there; an empty archive needs none."""
     if view.engine:

@@ -24,8 +24,9 @@ WRITE_S = 0.5
 RECORD_BYTES = 2_048
 """Length of a record, which is overwritten in place: a full disk does not keep the reason of a failure out of it."""
 MAX_PROBLEM = 300
-FAILED_PAUSE_S, ENDED_PAUSE_S = 600.0, 60.0
-"""The wait before the background begins again, after a failure and after the begin of a process that said nothing."""
+FAILED_PAUSE_S, ENDED_PAUSE_S, BEGIN_S = 600.0, 60.0, 10.0
+"""The wait before the background begins again, after a failure and after the begin of a process that said nothing; and
+the time that a process has to begin."""
 ENDED = "its process was ended"
 NOT_WRITABLE = "the archive's folder cannot be written"
 clock = time.monotonic
@@ -126,10 +127,10 @@ def read_encoding(archive: Path, encoder: str) -> EncodingProgress | None:
     return EncodingProgress(done, total, running, problem, waiting, not 0 < wait_s <= FAILED_PAUSE_S)
 
 
-def announce_encoding(archive: Path, encoder: str, total: int) -> None:
-    """Record that an encoder has to read that many questions, before a process begins."""
+def announce_encoding(archive: Path, encoder: str, total: int, pause_s: float = 0) -> None:
+    """Record that an encoder has to read that many questions, before a process begins. pause_s: as it begins now."""
     with _open_record(archive, encoder, total) as record:
-        record.write("", 0)
+        record.write("", pause_s)
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import Calibrator, calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
-from askalike.search.interim import build_in_background
+from askalike.search.interim import build_in_background, missing_vectors
 from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess, Heartbeat
-from askalike.service.served_retriever import is_indexed, is_present, resolve_ranker
+from askalike.service.served_retriever import is_present, resolve_ranker
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles
 from askalike.store import Archive, ServedRanker, get_served_ranker
-from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
+from askalike.store.deployments import mark_ready, ready_ranker
 from askalike.store.retention import delete_expired, set_keep_days
 
 POLL_S = 0.1
@@ -96,9 +96,6 @@ class Indexer:
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
         self._ranker = resolve_ranker(settings, path, self._served)
-        if self._encodes_everything():  # which takes long; `switch_ranker` builds it while another ranker is active
-            self._served = ready_ranker(self._archive)
-            self._ranker = resolve_ranker(settings, path, self._served)
         self._indexed_change, self._next_commit_at = -1, 0.0
         self._is_marked = settings.ranker is not None  # a ranker given at the start is never marked
         self._builder = IndexBuilder(settings, path)
@@ -106,12 +103,6 @@ class Indexer:
         self._propose_at = time.monotonic() + IDLE_S
         self._propose_late_at = 0.0
         self._expire_at = 0.0
-
-    def _encodes_everything(self) -> bool:
-        """Return whether the deployed ranker uses the archive's encoder and has no vectors yet."""
-        encoder = get_archive_encoder(self._archive)
-        uses_encoder = encoder and self._served and encoder.name in self._served.part_names
-        return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
         """Commit new changes to the index, or rebuild one that has vanished, and mark the ranker as ready."""
@@ -121,12 +112,21 @@ class Indexer:
         change = self._view.change
         if change == self._indexed_change and is_present(self._ranker, self._view):
             return
+        if self._served and missing_vectors(self._archive, self._ranker):
+            self._leave_encoder(self._served)
         is_committed = self._commit()
         if not self._is_marked:
             mark_ready(self._archive, _served_number(self._served))
             self._is_marked = True
         if is_committed:
             self._indexed_change, self._next_commit_at = change, time.monotonic() + BATCH_WINDOW_S
+
+    def _leave_encoder(self, served: ServedRanker) -> None:
+        """Take the ranker that was ready before this one, or words, until `switch_ranker` has built its vectors."""
+        ready = ready_ranker(self._archive)
+        self._served = ready if ready and ready.number != served.number else None
+        self._ranker = resolve_ranker(self._settings, self._archive.path, self._served)
+        self._is_marked = False
 
     def _commit(self) -> bool:
         """Return False if another process, which is indexing already, will commit the changes."""
