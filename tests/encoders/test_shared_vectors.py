@@ -13,9 +13,11 @@ from askalike.index.files import ARRAYS_FILE
 from askalike.labels.splits import load_split
 from askalike.measuring import RankingTask
 from askalike.rankers import dense
+from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive
-from askalike.tuning import models
+from askalike.tuning import models, pseudo_queries
 from askalike.tuning.models import distil
+from askalike.tuning.task import make_task
 from askalike.tuning.trials import Trial, TrialEvaluator, TuningState
 from needs import need
 from small_models import write_encoder
@@ -158,3 +160,25 @@ def test_few_changes_skip_the_shared_file(archive, model):
     archive.upsert([Question("new", "a new one")])
     rankers.open_current(rankers.create("pretrained", {"encoder": model}, archive), archive.view())
     assert path.stat().st_size == size
+
+
+def test_listing_encoders_reads_stored_vectors(archive, model, encoded, monkeypatch):
+    adopt_encoder(archive, model, name="small")
+    rankers.open_current(rankers.create(None, {}, archive), archive.view())
+    encoded.clear()
+    monkeypatch.setattr(pseudo_queries, "TIMED_QUESTIONS", PROBES)
+    pseudo_queries.try_encoders(archive, ["small"])
+    assert len(documents(archive) & set(encoded)) == PROBES, "those whose time is measured"
+
+
+def test_tune_counts_only_what_is_not_stored(archive, model):
+    trial = Trial("pretrained", {"encoder": model})
+    teacher = models.Teacher(trial, archive.view(), TuningState(archive.path, 1))
+    trainer = models.ModelTrainer(archive, make_task(archive, 0), TuningState(archive.path, 1), teacher, print)
+    nothing_stored = trainer.estimate_encoding_s()
+    every = [question for _, question in archive.view().questions()]
+    teacher.encoder.encode_documents(every[: len(every) // 2])
+    half_stored = trainer.estimate_encoding_s()
+    teacher.encoder.encode_documents(every)
+    assert nothing_stored > half_stored > trainer.estimate_encoding_s() == 0
+    assert teacher.encoder.find_missing([*every[:2], Question("new", "why egg")]) == [2]

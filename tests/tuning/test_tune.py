@@ -94,6 +94,16 @@ def test_skipped_for_time_is_tried_later(tmp_path, monkeypatch):
         assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
 
 
+def test_what_is_left_of_a_budget_is_used(tmp_path, monkeypatch, only_lexical):
+    monkeypatch.setattr(candidate_search, "LEXICAL_BUDGET_SHARE", 0)
+    with Archive.open(labelled(tmp_path / "a")) as archive:
+        outcome = run.tune_archive(archive, budget_s=600)
+    assert outcome.skipped == ()
+    names = [result.candidate.name for result in outcome.candidate_results]
+    assert "bm25, tuned" in names
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long) for seed in (0, 1, 2)])
 def test_better_ranker_serves_whatever_the_seed(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(rankers, "DEFAULT_NAME", DEFAULT_RANKER)

@@ -99,10 +99,10 @@ def list_encoders_command(
     installed = [name for name in PACKAGED_ENCODERS if find_package(name).is_installed]
     trials, own = [], None
     if directory is not None:
-        with Archive.open(directory) as archive:
+        with Archive.open(directory) as archive, progress_bar("encoding") as progress:
             own = get_archive_encoder(archive)
             added = [own.name] if own and own.name not in PACKAGED_ENCODERS else []
-            trials = try_encoders(archive, [*installed, *added])
+            trials = try_encoders(archive, [*installed, *added], progress)
     if json:
         described = {name: _package_as_dict(name) for name in PACKAGED_ENCODERS}
         print(to_json({"encoders": described, "trials": [asdict(trial) for trial in trials]}))

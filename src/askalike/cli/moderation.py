@@ -153,10 +153,10 @@ def suggest_tags_command(
     """
     if bool(question.strip()) == evaluate:
         raise SettingsError("suggest-tags: expected a question, or --evaluate")
-    with Archive.open(directory, engine) as archive:
+    with Archive.open(directory, engine) as archive, progress_bar("indexing") as progress:
         built = options.build_ranker(archive, ranker, settings, fields)
         if evaluate:
-            _print_evaluation(evaluate_suggestions(archive, built, sample, seed), built.name, json)
+            _print_evaluation(evaluate_suggestions(archive, built, sample, seed, progress), built.name, json)
             return
         tags = suggest_tags(archive, built, question, body, k)
     if json:

@@ -10,7 +10,7 @@ from typer import Option
 
 import askalike.cli.options as options
 from askalike.calibration.calibrate import CalibrationReport
-from askalike.cli.output import format_settings, print_remark, to_json
+from askalike.cli.output import format_settings, print_remark, progress_bar, to_json
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count, format_duration
 from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE
@@ -67,12 +67,12 @@ def tune_command(
     fixed = options.parse_settings(settings, fields)
     limit = parse_duration(budget)
     measure = measure or TUNING_MEASURE
-    with use_workers(jobs, ray), Archive.open(directory) as archive:
+    with use_workers(jobs, ray), Archive.open(directory) as archive, progress_bar("indexing") as progress:
         options.announce_compilation()
         report = (lambda event: None) if json else partial(print_event, directory, measure)
         outcome = tune_archive(
             archive, budget_s=limit, encoder=encoder, cross_encoder=cross_encoder, measure=measure, rule=rule,
-            fixed=fixed, seed=seed, on_event=report, log=print_remark,
+            fixed=fixed, seed=seed, on_event=report, log=print_remark, progress=progress,
         )  # fmt: skip
     print(to_json(outcome_as_dict(outcome)) if json else format_outcome(outcome, directory))
 

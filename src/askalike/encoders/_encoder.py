@@ -90,6 +90,11 @@ class VectorCache:
             vectors |= zip(new, encoded, strict=True)
         return np.stack([vectors[key] for key in keys]) if keys else encode(())
 
+    def find_missing(self, texts: Sequence[str]) -> list[int]:
+        """Return the places of the texts whose vectors are not stored."""
+        known = self._read(keys := list(map(_compute_key, texts)))
+        return [place for place, key in enumerate(keys) if key not in known]
+
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Floats32]:
         """Return the vectors of the keys that are in the cache."""
         found = self._below._read(keys) if self._below else {}

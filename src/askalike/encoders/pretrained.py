@@ -161,6 +161,11 @@ class PretrainedEncoder(Encoder):
         """Return the same with the prompt of documents, from their cache."""
         return self._encode(texts, "document", self.document_cache or self.cache)
 
+    def find_missing(self, texts: Sequence[Question]) -> list[int]:
+        """Return the places of the documents whose vectors are not stored in the archive, see `share_vectors`."""
+        prompted = [self._prompts["document"] + self.text(text) for text in texts]
+        return self.document_cache.find_missing(prompted) if self.document_cache else list(range(len(texts)))
+
     def _encode(self, texts: Sequence[Question | Answer], role: Role, cache: VectorCache | None) -> Vectors:
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from askalike.core.errors import ArchiveError
 from askalike.core.hits import TYPED_QUERY_ID, Hit
-from askalike.core.iteration import chunks
+from askalike.core.iteration import Progress, chunks
 from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker, Searcher, open_current, search, to_run
@@ -54,16 +54,16 @@ def suggest_tags(archive: Archive, ranker: Ranker, title: str, body: str = "", k
 
 
 def evaluate_suggestions(
-    archive: Archive, ranker: Ranker, max_queries: int = MAX_QUERIES, seed: int = 0
+    archive: Archive, ranker: Ranker, max_queries: int = MAX_QUERIES, seed: int = 0, progress: Progress | None = None
 ) -> TagEvaluation:
     """Evaluate suggestions for tagged questions of the archive, drawn with the seed; none of them finds itself.
 
-    The most frequent tags are counted over the whole archive, these questions included.
-    Raises ArchiveError for an archive without tags.
+    progress: called while the archive is indexed. The most frequent tags are counted over the whole archive, these
+    questions included. Raises ArchiveError for an archive without tags.
     """
     view = archive.view()
     _require_tags(archive)
-    searcher = open_current(ranker, view)
+    searcher = open_current(ranker, view, progress)
     queries = {q.id: q for q in sample_questions(view, max_queries, seed) if q.tags}
     suggested = _suggest_for_queries(searcher, {id: replace(q, tags=()) for id, q in queries.items()}, K)
     names = {id: [tag.name for tag in tags] for id, tags in suggested.items()}

@@ -114,7 +114,7 @@ class SearchResult(Sequence[SearchHit], ShownAsTable):
 _Query = tuple[Question, SearchRequest]
 
 
-class _Measured:
+class _RankerInUse:
     """A ranker with its calibrations and its rule of silence on an archive."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
@@ -135,7 +135,7 @@ class _Opened:
     those that were needed so far.
     """
 
-    used: _Measured
+    used: _RankerInUse
     searcher: Searcher
     version: tuple[int, int]
     indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
@@ -180,8 +180,8 @@ class ArchiveRetriever:
         """
         self._answered_first, self._waits = answered_first, waits
         self.archive = archive
-        self._own = self._used = _Measured(archive, ranker)
-        self._words: _Measured | None = None  # what answers meanwhile
+        self._own = self._used = _RankerInUse(archive, ranker)
+        self._words: _RankerInUse | None = None  # what answers meanwhile
         self.filter = filter or None
         self._view = archive.view() if view is None else view
         self._opened: _Opened | None = None
@@ -332,13 +332,13 @@ class ArchiveRetriever:
         self._used = used
         return opened
 
-    def _choose(self) -> tuple[_Measured, str]:
+    def _choose(self) -> tuple[_RankerInUse, str]:
         """Return the ranker to search with now, and why it is not the retriever's own."""
         missing = None if self._waits else missing_vectors(self.archive, self._own.ranker)
         if not missing:
             return self._own, ""
         progress = start_encoding(self.archive, missing).describe()
-        self._words = self._words or _Measured(self.archive, word_ranker(self.archive))
+        self._words = self._words or _RankerInUse(self.archive, word_ranker(self.archive))
         return self._words, f"words answer until the vectors of {missing.encoder} are complete: {progress}"
 
     def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:

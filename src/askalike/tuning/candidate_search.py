@@ -157,10 +157,12 @@ def try_candidates(context: SearchContext, active: Trial, cross_encoder: str, on
         on_event(result)
         tried = tried.add(result)
     ranking_s = _time_ranking(context, untuned.trials[0], tuned)
+    try_lexical = partial(_try_lexical, candidates=tuned, ranking_s=ranking_s)
     steps: list[Step] = [
-        partial(_try_lexical, candidates=tuned, ranking_s=ranking_s, reserved_s=reserved_s),
+        partial(try_lexical, reserved_s=reserved_s),
         _try_votes,
         partial(_try_families, ranking_s=ranking_s),
+        try_lexical,  # with what is left
         partial(_try_cross_encoder, encoder=cross_encoder),
         _try_distinct,
     ]
@@ -179,15 +181,21 @@ def _time_ranking(context: SearchContext, trial: Trial, candidates: Sequence[Can
 
 
 def _try_lexical(
-    context: SearchContext, tried: Tried, candidates: Sequence[Candidate], ranking_s: float, reserved_s: float
+    context: SearchContext, tried: Tried, candidates: Sequence[Candidate], ranking_s: float, reserved_s: float = 0
 ) -> Iterator[Outcome]:
-    """Try the tuned lexical rankers within their share of the budget. reserved_s: what must be left of it."""
+    """Try the tuned lexical rankers that were not tried yet.
+
+    reserved_s: what must be left of the budget; those that this does not allow are tried again later.
+    """
+    done = {outcome.name for outcome in tried.skipped} | {result.candidate.name for result in tried.results}
     for candidate in candidates:
+        if candidate.name in done:
+            continue
         needed, left = len(candidate.trials) * ranking_s, context.budget.remaining_s - reserved_s
-        if needed > left and not all(map(context.is_evaluated, candidate.trials)):
-            yield Skipped(candidate.name, _no_time_reason(needed, left, " of the lexical rankers' share"))
-        else:
+        if needed <= left or all(map(context.is_evaluated, candidate.trials)):
             yield from _try(context, candidate)
+        elif not reserved_s:
+            yield Skipped(candidate.name, _no_time_reason(needed, left))
 
 
 def _try_votes(context: SearchContext, tried: Tried) -> Iterator[Outcome]:
@@ -331,6 +339,6 @@ def _choices(context: SearchContext, tried: Tried, choose_from: TrialChooser) ->
     return [entry for n, entry in enumerate(chosen) if entry not in chosen[:n]]
 
 
-def _no_time_reason(needed_s: float, remaining_s: float, scope: str = "") -> str:
+def _no_time_reason(needed_s: float, remaining_s: float) -> str:
     needed = f"it takes about {format_duration(needed_s)}, and " if needed_s else ""
-    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{scope} are left"
+    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))} are left"

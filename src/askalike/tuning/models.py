@@ -20,7 +20,7 @@ from askalike.core.files import measure_folder
 from askalike.core.hits import Run
 from askalike.core.records import Question
 from askalike.core.values import format_count
-from askalike.encoders import MODEL_FILE, Encoder, VectorCache
+from askalike.encoders import MODEL_FILE, VectorCache
 from askalike.labels.splits import document_kind, load_split
 from askalike.labels.training_pairs import LABEL_SIGNALS, count_pairs
 from askalike.learning.models import (
@@ -206,7 +206,7 @@ class Teacher:
         return str(self.trial.settings.get("encoder", self.trial.ranker))
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> "PretrainedEncoder":
         """The encoder. The vectors of documents are stored in the archive, those of other texts with the run."""
         ranker: Any = rankers.create(self.trial.ranker, self.trial.settings, self._view.path)
         encoder = cast("PretrainedEncoder", ranker.encoder)
@@ -301,8 +301,11 @@ class ModelTrainer:
         return n_pairs * relative_length * min(recipe.max_epochs, 10) / family.pairs_per_second
 
     def estimate_encoding_s(self) -> float:
-        """Return the seconds that the teacher takes to encode all questions."""
-        return self._mean_lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
+        """Return the seconds that the teacher takes to encode the questions whose vectors are not stored."""
+        if not self.teacher:
+            return 0.0
+        words = sum(count_words(self._sample[place]) for place in self.teacher.encoder.find_missing(self._sample))
+        return words * len(self._view) / max(1, len(self._sample)) / self.teacher.words_per_s
 
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is already trained, and return its trial.
@@ -349,9 +352,12 @@ class ModelTrainer:
     @cached_property
     def _mean_lengths(self) -> tuple[float, float]:
         """The mean number of words of a title, and of a whole question."""
-        sample = list(sample_questions(self._view, LENGTH_SAMPLE, 0))
-        titles = sum(len(q.title.split()) for q in sample)
-        return titles / max(len(sample), 1), sum(map(count_words, sample)) / max(len(sample), 1)
+        titles = sum(len(q.title.split()) for q in self._sample)
+        return titles / max(len(self._sample), 1), sum(map(count_words, self._sample)) / max(len(self._sample), 1)
+
+    @cached_property
+    def _sample(self) -> Sequence[Question]:
+        return list(sample_questions(self._view, LENGTH_SAMPLE, 0))
 
     def _count_pairs(self, family: CandidateFamily) -> dict[str, int]:
         """Return signal → number of pairs for the family, including weak signals if the others give too few."""

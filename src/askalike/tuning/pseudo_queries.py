@@ -16,6 +16,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.core.hits import TYPED_QUERY_ID
+from askalike.core.iteration import Progress
 from askalike.core.records import Qrels, Question, Split
 from askalike.labels.splits import type_titles
 from askalike.rankers import Searcher
@@ -41,7 +42,8 @@ MAX_ENCODED = 1_000
 MAX_TRIED = 300
 """The number of queries that they are tried with."""
 SEED = 0
-TIMED_QUERIES = 50
+TIMED_QUESTIONS, TIMED_QUERIES = 50, 50
+"""The number of questions and of queries whose time is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,24 +166,33 @@ class EncoderTrial:
     questions: int
 
 
-def try_encoders(archive: Archive, names: Sequence[str]) -> list[EncoderTrial]:
+def try_encoders(archive: Archive, names: Sequence[str], progress: Progress | None = None) -> list[EncoderTrial]:
     """Return the results of the default ranker without an encoder, then of the hybrid with each encoder.
 
-    names: of encoders of extras, or models of the archive. Raises SettingsError for one that cannot be used.
+    names: of encoders of extras, or models of the archive. progress: called while each reads the questions; vectors
+    that the archive has are not computed again. Raises SettingsError for an encoder that cannot be used.
     """
     questions = list(islice(sample_questions(archive.view(), MAX_ENCODED, SEED), MAX_ENCODED))
-    return [_try(archive, questions, name) for name in (None, *names)] if questions else []
+    return [_try(archive, questions, name, progress) for name in (None, *names)] if questions else []
 
 
-def _try(archive: Archive, questions: Sequence[Question], name: str | None) -> EncoderTrial:
+def _try(
+    archive: Archive, questions: Sequence[Question], name: str | None, progress: Progress | None
+) -> EncoderTrial:  # fmt: skip
     settings = {"parts": [DEFAULT_RANKER, name]} if name else {}
     ranker = rankers.create("hybrid" if name else rankers.DEFAULT_NAME, settings, archive)
     view = ListedQuestions([replace(question, rephrasings=()) for question in questions], archive.view().language)
-    _share_first(rankers.open_current(ranker, view), {questions[0].id: "a"})  # loads the model
-    rankers.delete_indexes(ranker, view)
+    few = ListedQuestions(questions[:TIMED_QUESTIONS], archive.view().language)
+    _share_first(rankers.open_current(ranker, few), {questions[0].id: "a"})  # loads the model
+    rankers.delete_indexes(ranker, few)
     started = time.perf_counter()
-    searcher = rankers.open_current(ranker, view)
-    per_s = len(questions) / (time.perf_counter() - started)
+    rankers.open_current(ranker, few)
+    per_s = len(few) / (time.perf_counter() - started)
+    rankers.delete_indexes(ranker, few)
+    for part in ranker.parts:
+        if part.vector_scores:
+            part.vector_scores.encoder.share_vectors(archive.path, len(archive.view()))
+    searcher = rankers.open_current(ranker, view, progress)
     whole = {q.id: q for q in questions[:MAX_TRIED] if len(q.title.split()) > 1}
     titles = {id: q.title for id, q in type_titles(Split(whole, {}), KEPT_TITLE_SHARE).queries.items()}
     rephrased = {q.id: q.rephrasings[n % len(q.rephrasings)] for n, q in enumerate(questions) if q.rephrasings}

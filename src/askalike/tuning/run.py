@@ -10,7 +10,7 @@ from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
 from askalike.core import registry
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.core.iteration import LogCallback
+from askalike.core.iteration import LogCallback, Progress
 from askalike.core.model_folders import find_model
 from askalike.core.values import format_count, format_duration
 from askalike.encoders import PACKAGED_ENCODERS
@@ -79,6 +79,7 @@ def tune_archive(
     seed: int = 0,
     on_event: EventListener = lambda event: None,
     log: LogCallback = lambda line: None,
+    progress: Progress | None = None,
 ) -> TuningResult:
     """Find the best ranker for an archive, activate it and calibrate it.
 
@@ -86,9 +87,9 @@ def tune_archive(
     default the archive's own.
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings of all rankers.
     on_event: called with the task, the result of each candidate, and each skipped one. log: called before long work
-    that the budget does not limit. The same call resumes an interrupted one, with a new budget, within which it also
-    tries skipped candidates. Raises ArchiveError if there is nothing to tune on, SettingsError
-    for an unknown measure, rule, encoder or setting.
+    that the budget does not limit. progress: called while an index is built. The same call resumes an interrupted one,
+    with a new budget, within which it also tries skipped candidates. Raises ArchiveError if there is nothing to tune
+    on, SettingsError for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
     if cross_encoder and CROSS_ENCODER_RANKER not in registry.names("ranker"):
@@ -107,6 +108,7 @@ def tune_archive(
         fixed={**(fixed or {}), **task.fixed},
         memory=state,
         create=create,
+        progress=progress,
     )
     trainer = ModelTrainer(archive, task, state, teacher, log)
     context = SearchContext(task, evaluator, trainer, Budget(budget_s, RESERVED_SHARE))

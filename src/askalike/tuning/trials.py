@@ -18,6 +18,7 @@ from typing import Any, Self
 from askalike import rankers
 from askalike.core.errors import ArchiveError, AskalikeError, SearchIndexError, SettingsError
 from askalike.core.hits import Run
+from askalike.core.iteration import Progress
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import DocumentKind, Split
 from askalike.evaluation.measures import parse_cutoff
@@ -117,8 +118,13 @@ class TrialEvaluator:
         fixed: RankerSettings | None = None,
         memory: TrialMemory | None = None,
         create: RankerFactory = rankers.create,
+        progress: Progress | None = None,
     ) -> None:
-        """fixed: settings of every trial, overridden by its own. create: makes each trial's ranker."""
+        """fixed: settings of every trial, overridden by its own. create: makes each trial's ranker.
+
+        progress: called while an index is built.
+        """
+        self._progress = progress
         self.task, self.parts, self.rule = task, parts, rule
         self.held_out = (*held_out, *parts.values())
         self.measures = list(dict.fromkeys(measures))
@@ -257,7 +263,7 @@ class TrialEvaluator:
         for path in ranker.index_paths(view):
             if not path.exists():
                 self.memory.record_index(path)
-        return rankers.open_current(ranker, view, partial(_stop_building, is_over))
+        return rankers.open_current(ranker, view, partial(_stop_building, is_over, self._progress))
 
 
 def remove_indexes(paths: Iterable[Path]) -> None:
@@ -293,8 +299,10 @@ def _split_queries(labels: Split, is_over: IsOver) -> Iterator[Split]:
         yield restrict_split(labels, set(ids[start : start + QUERIES_AT_ONCE]))
 
 
-def _stop_building(is_over: IsOver, done: int, total: int) -> None:
+def _stop_building(is_over: IsOver, progress: Progress | None, done: int, total: int) -> None:
     """Check the time limit; a Progress callback. Raises OutOfTimeError."""
+    if progress:
+        progress(done, total)
     if is_over():
         raise OutOfTimeError(f"stopped after {done:,} of {total:,} documents of its index")
 
