@@ -9,9 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from askalike import rankers
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError, SettingsError
 from askalike.core.records import Question
+from askalike.search.encoder_installation import adopt_encoder
+from askalike.search.interim import AT_ONCE
 from askalike.service.processes import indexer as indexer_module
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
@@ -19,6 +22,7 @@ from askalike.store import Archive, deployments
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.store.retention import delete_older_than, get_keep_days
 from database import run_sql
+from small_models import WORDS, write_encoder
 from waiting import wait_for
 
 
@@ -51,6 +55,25 @@ def test_ranker_is_used_once_its_changes_are_indexed(archive: Path) -> None:
         indexer.index_changes()
         indexer.switch_ranker()
         assert deployments.ready_ranker(opened) == deployed
+
+
+def test_words_serve_until_many_vectors_are_built(archive: Path, tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "small", list(dict.fromkeys(WORDS)))
+    with Archive.open(archive) as opened:
+        adopt_encoder(opened, str(encoder), name="small")
+        indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+        indexer.index_changes()
+        encoded = deployments.ready_ranker(opened)
+        assert encoded
+        assert "small" in encoded.part_names
+        opened.upsert(Question(f"new{n}", f"how do i cook rice {n}") for n in range(AT_ONCE + 1))
+        indexer.wait(0)
+        indexer.index_changes()
+        assert deployments.ready_ranker(opened) is None
+        rankers.open_current(rankers.create(encoded.ranker, encoded.settings, opened), opened.view())  # as the builder
+        indexer._builder.ensure_built = lambda number: True  # type: ignore[method-assign]
+        indexer.switch_ranker()
+        assert deployments.ready_ranker(opened) == encoded
 
 
 def test_moved_archive_gets_no_index_in_place(archive: Path) -> None:
