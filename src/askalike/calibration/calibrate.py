@@ -9,6 +9,7 @@ import numpy as np
 from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
 from askalike.calibration.guarantee import Guarantee, certify, split_clusters
+from askalike.calibration.known_titles import KnownTitles, measure_known_titles
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -18,6 +19,7 @@ from askalike.calibration.samples import (
     count_found_by_rank,
     draw_sample,
     rank_labelled,
+    too_few_labels_error,
 )
 from askalike.calibration.thresholds import (
     AbstentionCurve,
@@ -37,6 +39,14 @@ from askalike.core.values import format_count
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, takes_archive
 
+UNSURE_PREVALENCE = 0.5
+"""The share of queries with a duplicate where few are labelled. Own titles find themselves, so that only queries
+without a duplicate show what wrong is."""
+
+
+class CalibrationRefusedError(ArchiveError):
+    """With a calibration, fewer known titles would be called the same than without."""
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
@@ -45,7 +55,7 @@ class CalibrationReport:
     later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None if there are none.
     half_answerable: of first hits if half of the queries have no right question in the archive.
     threshold_choice, guarantee: None if no such precision was requested. group_averages: of first hits; None without
-    groups.
+    groups. sample, predictions: of the queries that are measured. known_titles: None without an archive.
     """
 
     calibration: Calibration
@@ -59,6 +69,7 @@ class CalibrationReport:
     threshold_choice: ThresholdChoice | None
     group_averages: GroupAverages | None = None
     guarantee: Guarantee | None = None
+    known_titles: KnownTitles | None = None
 
     def __repr__(self) -> str:
         queries = format_count(len(self.sample.queries), "query")
@@ -95,7 +106,7 @@ def calibrate(
     *,
     precision: float | None = None,
     guarantee: float | None = None,
-    prevalence: float = 1.0,
+    prevalence: float | None = None,
     titles_only: bool = False,
     max_queries: int = MAX_QUERIES,
     max_per_cluster: int = MAX_PER_CLUSTER,
@@ -105,15 +116,20 @@ def calibrate(
 ) -> CalibrationReport:
     """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
 
+    It is fitted on labelled queries, on own titles with a slip, and on everyday questions, to which nothing is right.
+    With few labels it is less sure: see `Calibration.is_sure`.
+
     Nothing is saved until `.calibration.save(archive.path)`. The index covers the whole archive; the ranker must not
     have learned from the split. If the archive has groups, each query is ranked within its own.
     archive: or its directory. ranker: or its name; by default the active one.
     precision: the precision for which the threshold is chosen; None for no threshold. guarantee: the precision that
     first hits above the threshold have with 95 % confidence; the curves are then fitted on half of the clusters only.
-    prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted.
+    prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted; None for 1, or
+    for UNSURE_PREVALENCE with few labels.
     resume: reuse hits that an earlier call saved in the archive's `index/`, and save new ones; only for rankers made
     by `rankers.create`, as changes of other rankers' code are not detected.
-    Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
+    Raises like `draw_sample`; ArchiveError for a precision with few labels; CalibrationRefusedError if known titles
+    would be worse; SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     require_shares(precision, guarantee, prevalence)
     ranker = create(ranker, None, archive)
@@ -123,9 +139,21 @@ def calibrate(
     )  # fmt: skip
     state = ArchiveState.from_view(archive.view())
     described = RankerDescription(ranker.name, settings_json(ranker.values), ranker.fingerprint, state, titles_only)
-    return calibrate_sample(
+    if not sample.is_sure and (precision or guarantee):
+        raise too_few_labels_error(archive, sample)
+    if prevalence is None:
+        prevalence = 1.0 if sample.is_sure else UNSURE_PREVALENCE
+    report = calibrate_sample(
         sample, described, precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
     )
+    known = measure_known_titles(archive, ranker, report.calibration, seed)
+    if known.is_worse and report.calibration.is_sure:
+        raise CalibrationRefusedError(
+            f"{archive.path}: {ranker.name}: this calibration is refused, as it would make known titles worse: "
+            f"with a slip, {known.same} of {known.n} are called the same with it, {known.same_uncalibrated} without; "
+            "check the labels (askalike check), or stay without a calibration"
+        )
+    return replace(report, known_titles=known)
 
 
 class RankerDescription(NamedTuple):
@@ -143,9 +171,11 @@ def calibrate_sample(
     prevalence: float, seed: int,
 ) -> CalibrationReport:  # fmt: skip
     """Fit a calibration to a sample and measure it; see `calibrate`."""
-    predictions = predict_out_of_fold(sample, seed)
     fitted, tested = split_clusters(sample, seed)
     curves = select_curves(sample, seed, fitted if guarantee else None)
+    whole, measured = sample, sample.measured
+    predictions = predict_out_of_fold(whole, seed).select(whole, measured)
+    sample = whole.select(measured)
     relevant = sample.first_hits.relevant
     probabilities = predictions.adjust_to_prevalence(prevalence)
     folds = predictions.fold_of_query[sample.first_hits.query_index]
@@ -162,7 +192,8 @@ def calibrate_sample(
         has_bodies=sample.has_bodies,
         titles_only=ranker.titles_only,
         queries=len(sample.queries),
-        base_rate=float(relevant.mean()),
+        is_sure=whole.is_sure,
+        base_rate=float(whole.first_hits.relevant.mean()),
         first_hit_curve=curves.first_hit_curve,
         later_hit_curve=curves.later_hit_curve,
         answerable_curve=curves.answerable_curve,
@@ -170,7 +201,7 @@ def calibrate_sample(
         threshold=_make_threshold(choice, precision),
         quality=_summarise_quality(sample, first_hits),
     )
-    certified = certify(sample, calibration, tested, guarantee, seed) if guarantee else None
+    certified = certify(whole, calibration, tested & measured, guarantee, seed) if guarantee else None
     if certified:
         calibration = calibration.model_copy(update={"threshold": certified.saved_threshold})
     half = _measure_half_answerable(sample, predictions, seed)
@@ -181,14 +212,14 @@ def calibrate_sample(
     )
 
 
-def require_shares(precision: float | None, guarantee: float | None, prevalence: float = 1.0) -> None:
+def require_shares(precision: float | None, guarantee: float | None, prevalence: float | None = None) -> None:
     """Raise SettingsError if one is out of its range, or there are both a precision and a guarantee."""
     for name, share in (("--precision", precision), ("--guarantee", guarantee)):
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{name} {share}: expected a share between 0 and 1, such as 0.9")
     if precision is not None and guarantee is not None:
         raise SettingsError("--precision and --guarantee exclude each other; give one of them")
-    if not 0 < prevalence <= 1:
+    if prevalence is not None and not 0 < prevalence <= 1:
         raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
 
 
@@ -204,16 +235,12 @@ def calibrate_each_use(
 ) -> Sequence[CalibrationReport]:
     """Calibrate for whole questions, and, if the questions have bodies, also for titles: see `calibrate`.
 
-    titles_only: only for titles. The report on whole questions, if any, comes first. It is used for both if titles
-    alone find too little to calibrate on.
+    titles_only: only for titles. The report on whole questions, if any, comes first.
     """
     first = calibrate(archive, ranker, split, titles_only=titles_only, **options)
     if not first.sample.has_bodies:
         return [first]
-    try:
-        return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
-    except ArchiveError:
-        return [first]
+    return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
 
 
 def measure_abstention(

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from typer import Option
 
 import askalike.cli.options as options
-from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
+from askalike.calibration.calibrate import UNSURE_PREVALENCE, CalibrationReport, calibrate_each_use, measure_abstention
 from askalike.calibration.guarantee import CONFIDENCE, Guarantee
+from askalike.calibration.known_titles import KnownTitles
 from askalike.calibration.reliability import GroupAverages, Reliability
-from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
+from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, MIN_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
     MIN_HITS_ABOVE,
     TARGET_ABSTENTION,
@@ -24,6 +25,7 @@ from askalike.calibration.thresholds import (
 from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.records import Question
 from askalike.core.values import format_count
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.measuring import describe_choice
 from askalike.rankers import Ranker
@@ -50,7 +52,7 @@ def calibrate_command(
     precision: Precision = None,
     guarantee: GuaranteedPrecision = None,
     off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
-    prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; with --off-topic 0.5")] = None,
+    prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; 0.5 with --off-topic or few labels")] = None,
     titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
     max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
@@ -77,10 +79,10 @@ def calibrate_command(
     with Archive.open(directory, engine) as archive, progress_bar("calibrating") as progress:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = options.build_ranker(archive, ranker, settings, fields)
-        by_off_topic = off_topic and precision is None and guarantee is None
-        share = prevalence if prevalence is not None else 0.5 if by_off_topic else 1.0
+        if prevalence is None and off_topic and precision is None and guarantee is None:
+            prevalence = UNSURE_PREVALENCE
         results = calibrate_each_use(
-            archive, built, split, precision=precision, guarantee=guarantee, prevalence=share, titles_only=titles,
+            archive, built, split, precision=precision, guarantee=guarantee, prevalence=prevalence, titles_only=titles,
             max_queries=max_queries, max_per_cluster=per_cluster, seed=seed, progress=progress, resume=True,
         )  # fmt: skip
         calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
@@ -130,7 +132,10 @@ def _print_calibrations(
     for each in calibrated:
         if len(calibrated) > 1:
             print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
-        print(format_verdict(each.report, each.curve, each.threshold))
+        is_sure = each.report.calibration.is_sure
+        print(format_verdict(each.report, each.curve, each.threshold) if is_sure else _format_less_sure(each.report))
+        if each.report.known_titles:
+            print(_format_known(each.report.known_titles))
         if verbose:
             print(f"\n{format_report(each.report, directory, seed)}")
             if each.curve and off_topic:
@@ -230,6 +235,23 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
     if threshold:
         shown = f"nothing below {threshold.probability:.3f} ({threshold.criterion} {threshold.share:.0%})"
     return f"search shows probabilities, and {shown}\nprobabilities hold {for_whom}"
+
+
+def _format_less_sure(report: CalibrationReport) -> str:
+    """Return how sure a calibration on few labels is."""
+    labelled = format_count(report.sample.count_labelled(), "labelled question")
+    return (
+        f"less sure: {labelled}, of {MIN_QUERIES} that are needed, so own titles with a slip and everyday questions "
+        "show what right and wrong is; a probability is about the least that it can be, and grades go by scores"
+    )
+
+
+def _format_known(known: KnownTitles) -> str:
+    same, before = (BinomialProportion(count, known.n) for count in (known.same, known.same_uncalibrated))
+    return (
+        f"of {known.n:,} own titles with a slip, {format_proportion(same)} are called the same; "
+        f"without the calibration {before.value:.3f}"
+    )
 
 
 def _format_abstention(curve: AbstentionCurve, source: Path) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import NO_GRADE, AbstentionRule, AbstentionThreshold
-from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
+from askalike.calibration.calibration import Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
@@ -326,7 +326,7 @@ class ArchiveRetriever:
         rule = self._abstention.known_rule if has_minimum else opened.abstention
         criteria = Criteria(
             request.k, filter, [rule.limits(one) if rule else NO_GRADE for one in retrieved.queries],
-            self._calibrators[use] if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
+            self._calibrators[use] if calibration else None, calibration.likely_from if calibration else None,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,
         )  # fmt: skip

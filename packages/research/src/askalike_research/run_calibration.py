@@ -95,7 +95,7 @@ def calibrate_run(
             f"{name}: too little to calibrate on: {found}; expected at least {MIN_QUERIES} queries, and {needed} "
             f"right and {needed} wrong first hits"
         )
-    sample = CalibrationSample(name, queries, queries, [""] * len(queries), False, first, later, wrong)
+    sample = CalibrationSample(name, queries, queries, [""] * len(queries), False, first, later, wrong, ["labelled"] * len(queries))
     return calibrate_sample(
         sample, RankerDescription(name), precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
     )
