@@ -10,7 +10,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration import samples
 from askalike.calibration.abstention import everyday_questions
-from askalike.calibration.calibrate import CalibrationRefusedError, calibrate, calibrate_each_use, measure_abstention
+from askalike.calibration.calibrate import CalibrationRefusedError, calibrate, calibrate_each_use
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.calibration.curve_selection import _split_into_fold_masks, predict_out_of_fold
 from askalike.calibration.curves import shift_balanced_prior
@@ -19,11 +19,10 @@ from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
     default_split,
     draw_sample,
-    load_off_topic_queries,
     rank_labelled,
 )
 from askalike.core import registry
-from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.filters import Filter
 from askalike.core.records import EvaluationQuery, Judgement, Question, Split
 from askalike.labels.splits import load_split
@@ -385,27 +384,6 @@ def test_titles_leave_bodies_out(archive):
     assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
-def test_missing_off_topic_queries_are_an_error(tmp_path):
-    Archive.create(tmp_path / "empty").close()
-    with pytest.raises(InputError, match="without questions"):
-        load_off_topic_queries(tmp_path / "empty")
-
-
-def test_abstention_on_off_topic_queries(report, directory, tmp_path):
-    off_topic = [Question(str(n), f"how does the {word} of a planet {n} work") for n, word in enumerate(["orbit"] * 50)]
-    with Archive.open(directory) as archive:
-        curve = measure_abstention(archive, rankers.create(DEFAULT_RANKER), report, off_topic)
-    assert curve.query_count == 50
-    assert curve.target_point.abstained.value >= 0.9
-    assert curve.target_point.retained.value >= 0.5
-    shares = [point.abstained.value for point in curve.points]
-    assert shares == sorted(shares)
-    kept = [point.retained.value for point in curve.points]
-    assert kept == sorted(kept, reverse=True)
-    assert kept[0] == 1
-    assert 0 < curve.threshold.probability <= 1
-
-
 def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
     """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
     calibration = hybrid_calibration
@@ -433,7 +411,6 @@ def test_an_interrupted_calibration_is_resumed_with_equal_curves(directory, repo
         if done >= 200:
             raise KeyboardInterrupt
 
-    off_topic = [Question(str(n), f"how does the orbit of a planet {n} work") for n in range(50)]
     with Archive.open(directory) as archive:
         with pytest.raises(KeyboardInterrupt):
             draw_sample(archive, ranker, progress=interrupt, resume=True)
@@ -445,19 +422,3 @@ def test_an_interrupted_calibration_is_resumed_with_equal_curves(directory, repo
                 np.testing.assert_equal(found, expected)
             n = len(sample.queries)
             assert steps == [*((done, n) for done in range(400, n, 200)), (n, n)]
-        curves = [measure_abstention(archive, ranker, report, off_topic, resume=keep) for keep in (False, True, True)]
-    assert curves[0] == curves[1] == curves[2]
-    assert len(list((directory / "index").glob("off-topic-*.jsonl"))) == 1
-
-
-def test_off_topic_queries_come_from_file_or_archive(directory, tmp_path):
-    path = tmp_path / "queries.jsonl"
-    path.write_text("".join(json.dumps({"id": n, "title": f"number {n}"}) + "\n" for n in range(30)))
-    assert len(load_off_topic_queries(path)) == 30
-    assert len(load_off_topic_queries(path, 7)) == 7
-    assert load_off_topic_queries(path, 7) == load_off_topic_queries(path, 7) != load_off_topic_queries(path, 7, seed=1)
-    assert len(load_off_topic_queries(directory, 50)) == 50
-    with pytest.raises(InputError):
-        load_off_topic_queries(tmp_path / "nowhere")
-    with pytest.raises(ArchiveError):
-        load_off_topic_queries(tmp_path)

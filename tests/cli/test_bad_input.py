@@ -66,7 +66,6 @@ REFUSED = [
     ("calibrate {desk} --split duplicates -r bm25", "at least 100 labelled queries"),
     ("calibrate {desk} --split nowhere", "no split 'nowhere'"),
     ("calibrate {desk} --precision 90", "expected 1 or less"),
-    ("calibrate {desk} --off-topic nowhere.jsonl", "nowhere.jsonl"),
     ("tune nowhere --budget soon", "expected a time such as 90s"),
     ("tune nowhere --measure 'RR AP'", "expected one measure"),
     ("split {desk} --by time", "split by time: expected a date"),

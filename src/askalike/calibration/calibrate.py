@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
+from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.calibration import LIKELY_FROM, ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
+from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.guarantee import Guarantee, certify, split_clusters
-from askalike.calibration.known_titles import KnownTitles, measure_known_titles
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -18,30 +19,48 @@ from askalike.calibration.samples import (
     LabelledHits,
     count_found_by_rank,
     draw_sample,
-    rank_labelled,
+    load_hits,
+    retrieve_hits,
     too_few_labels_error,
 )
 from askalike.calibration.thresholds import (
-    AbstentionCurve,
     Threshold,
     ThresholdChoice,
     ThresholdRow,
     choose_threshold,
     measure_threshold,
     measure_thresholds,
-    trace_abstention,
 )
+from askalike.calibration.typed import type_own_titles
 from askalike.core.arrays import Floats
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import Progress
-from askalike.core.records import Question, Split
+from askalike.core.records import Split
 from askalike.core.values import format_count
-from askalike.rankers import Ranker, create
-from askalike.store import Archive, takes_archive
+from askalike.labels.splits import split_groups
+from askalike.rankers import Ranker, add_absolute, create, open_current
+from askalike.store import Archive, Clusters, takes_archive
 
+TARGET_SHARE = 0.995
+"""Share of known titles that are called the same, above which a calibration is good whatever the share without it."""
+MAX_LOSS = 0.01
+"""Share of known titles that may be lost, as chance decides on a few."""
 UNSURE_PREVALENCE = 0.5
 """The share of queries with a duplicate where few are labelled. Own titles find themselves, so that only queries
 without a duplicate show what wrong is."""
+
+
+class KnownTitles(NamedTuple):
+    """Of n titles of the archive with a slip, those whose question is called the same, and without the calibration."""
+
+    n: int
+    same: int
+    same_uncalibrated: int
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the calibration makes them worse."""
+        return self.same < min(self.same_uncalibrated - MAX_LOSS * self.n, TARGET_SHARE * self.n)
 
 
 class CalibrationRefusedError(ArchiveError):
@@ -243,24 +262,6 @@ def calibrate_each_use(
     return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
 
 
-def measure_abstention(
-    archive: Archive, ranker: Ranker, report: CalibrationReport, queries: Sequence[Question], *, resume: bool = False
-) -> AbstentionCurve:
-    """Measure abstention on queries that have nothing to do with the archive.
-
-    Their bodies are used only if labelled queries have some. The probabilities of right first hits are from curves that
-    were not fitted on their clusters. resume: see `calibrate`.
-    """
-    named = {f" off {index} ": query for index, query in enumerate(queries)}
-    off_topic = {id: replace(q, id=id, body=q.body if report.sample.has_bodies else "") for id, q in named.items()}
-    use = "off-topic" if report.sample.has_bodies else "off-topic-titles"
-    rows = rank_labelled(ranker, archive.view(), Split(off_topic, {}), use=use if resume else None)
-    first = [report.calibration.estimate(np.array(features[:1])) for features, _, _ in rows]
-    best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
-    probabilities = report.predictions.adjust_to_prevalence(report.calibration.prevalence)
-    return trace_abstention(best_probabilities, probabilities[report.sample.first_hits.relevant])
-
-
 def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> CalibrationQuality:
     bins = tuple((b.probability, b.right, b.n) for b in first_hits.bins)
     n = len(sample.queries)
@@ -292,3 +293,27 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
     relevant = np.concatenate([sample.first_hits.relevant, sample.first_wrong_hits.relevant])
     query_index = np.concatenate([sample.first_hits.query_index, sample.first_wrong_hits.query_index])
     return measure_reliability(probabilities, relevant, np.array(sample.clusters)[query_index].tolist(), seed)
+
+
+def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
+    """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
+    typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
+    counts = [_count_same(archive, ranker, calibration, group, part) for group, part in split_groups(archive, typed)]
+    return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
+
+
+def _count_same(
+    archive: Archive, ranker: Ranker, calibration: Calibration, group: str, typed: Split
+) -> tuple[int, int]:
+    view = archive.view(group=group or None)
+    searcher = open_current(ranker, view)
+    rule = AbstentionThreshold(archive, ranker).prepare(archive.view())
+    extractor = HitFeatureExtractor(view.language, view)
+    retrieved = add_absolute(searcher, retrieve_hits(searcher, typed.queries))
+    same = same_uncalibrated = 0
+    found = zip(typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (), strict=True)
+    for id, resolved, hits, absolute in found:
+        right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
+        same += bool((calibration.estimate(hits.compute_features(extractor))[right] >= LIKELY_FROM).any())
+        same_uncalibrated += bool((absolute[: len(right)][right] >= rule.limits(resolved).same).any())
+    return same, same_uncalibrated

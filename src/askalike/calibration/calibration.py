@@ -111,11 +111,11 @@ class Calibration(Settings):
 
     @property
     def likely_from(self) -> float | None:
-        """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM.
+        """The probability from which a hit likely asks the same: the threshold if there is one, else LIKELY_FROM.
 
         None if the calibration is not sure: scores then decide, as without one.
         """
-        if self.threshold and self.threshold.criterion in ("precision", "guarantee"):
+        if self.threshold:
             return self.threshold.probability
         return LIKELY_FROM if self.is_sure else None
 

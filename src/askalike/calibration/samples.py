@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, HitFeatureExtractor
 from askalike.calibration.typed import load_everyday_split, source_of, type_own_titles
 from askalike.core.arrays import Bools, Floats
-from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import Progress, remaining_chunks
 from askalike.core.records import Question, Split
 from askalike.core.values import format_count
@@ -28,8 +27,7 @@ from askalike.labels.splits import (
     unlearned_splits,
 )
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
-from askalike.readers import read_queries
-from askalike.store import Archive, Clusters, Snapshot, View, read_labels, sample_questions, shuffle_names
+from askalike.store import Archive, Clusters, Snapshot, View, read_labels, shuffle_names
 from askalike.store.labels import ranks_answers
 
 MAX_QUERIES = 5_000
@@ -39,7 +37,6 @@ MIN_QUERIES = 100
 wrong one."""
 MIN_ASKED = 20
 """Minimum number of labelled queries and own titles."""
-MAX_OFF_TOPIC_QUERIES = 1_000
 QueryKind = Literal["labelled", "typed", "everyday"]
 """Whether a query has a label, is one of the archive's own titles with a slip, or asks nothing of the archive."""
 BATCH_SIZE = 256
@@ -107,9 +104,11 @@ class CalibrationSample:
 
         places = np.cumsum(query_mask) - 1
         hits = [part.select(query_mask) for part in (self.first_hits, self.later_hits, self.first_wrong_hits)]
-        parts = (replace(part, query_index=places[part.query_index]) for part in hits)
-        names = map(choose, (self.queries, self.clusters, self.groups))
-        return CalibrationSample(self.split, *names, self.has_bodies, *parts, choose(self.kinds))
+        first, later, wrong = (replace(part, query_index=places[part.query_index]) for part in hits)
+        return CalibrationSample(
+            self.split, choose(self.queries), choose(self.clusters), choose(self.groups), self.has_bodies, first,
+            later, wrong, choose(self.kinds),
+        )  # fmt: skip
 
     @property
     def measured(self) -> Bools:
@@ -262,19 +261,6 @@ def default_split(archive: Archive, ranker: Ranker) -> str:
     names = uncut_splits(archive)
     sizes = {name: len(load_split(archive, name).qrels) for name in names if name != "test" or len(names) == 1}
     return max(sizes, key=sizes.__getitem__, default="")
-
-
-def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES, seed: int = 0) -> list[Question]:
-    """Draw queries from JSON lines, or from the questions of an archive. Raises InputError or ArchiveError."""
-    if not path.is_dir():
-        queries = list(read_queries(path).values())
-        drawn = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
-        return [queries[i] for i in np.sort(drawn)]
-    with Archive.open(path) as archive:
-        sample = list(sample_questions(archive.view(), max_queries, seed))
-    if not sample:
-        raise InputError(f"{path}: an archive without questions; expected one that has some, or a file of queries")
-    return sample
 
 
 def rank_labelled(

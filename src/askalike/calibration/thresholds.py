@@ -1,6 +1,6 @@
-"""Thresholds above which hits are shown, chosen for a precision, or for abstention on off-topic queries."""
+"""Thresholds above which hits are shown, chosen for a precision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,18 +15,14 @@ from askalike.index.rows import find_distinct
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
 """Minimum number of first hits above a threshold."""
-TARGET_ABSTENTION = 0.9
-"""Minimum share of off-topic queries that get no hit at the threshold for abstention."""
 
 
 class Threshold(Settings):
     """The probability below which no hit is shown, and the criterion by which it was chosen."""
 
     probability: float
-    criterion: Literal["precision", "abstention", "guarantee"]
-    share: float = Field(
-        description="the share requested: of hits that are right, or of off-topic queries that get no hit"
-    )
+    criterion: Literal["precision", "guarantee"]
+    share: float = Field(description="the share requested of hits that are right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +54,6 @@ class ThresholdChoice:
         row = self.in_sample.as_dict() if self.in_sample else None
         cross_validated = self.cross_validated.as_dict()
         return {"target_precision": self.target_precision, "in_sample": row, "cross_validated": cross_validated}
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionPoint:
-    """At a threshold: the off-topic queries that get no hit, and the right first hits that are shown."""
-
-    threshold: float
-    abstained: BinomialProportion
-    retained: BinomialProportion
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the point for JSON."""
-        proportions = {"abstained": self.abstained.as_dict(), "retained": self.retained.as_dict()}
-        return {"threshold": self.threshold, **proportions}
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionCurve:
-    """Points at the thresholds of the grid, and the lowest point at which TARGET_ABSTENTION of the queries abstain."""
-
-    query_count: int
-    points: Sequence[AbstentionPoint]
-    target_point: AbstentionPoint
-
-    @property
-    def threshold(self) -> Threshold:
-        """The threshold of the target point, in the form stored in a calibration."""
-        probability = min(self.target_point.threshold, 1.0)
-        return Threshold(probability=probability, criterion="abstention", share=TARGET_ABSTENTION)
-
-    def abstention_at(self, threshold: float) -> float:
-        """Return the share of off-topic queries without a hit at the greatest measured threshold up to this one."""
-        points = [point for point in (*self.points, self.target_point) if point.threshold <= threshold]
-        return max(points, key=lambda point: point.threshold).abstained.value
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the curve for JSON."""
-        points = [point.as_dict() for point in self.points]
-        return {"queries": self.query_count, "points": points, "target_point": self.target_point.as_dict()}
 
 
 def measure_thresholds(probabilities: Floats, relevant: Bools, query_count: int) -> list[ThresholdRow]:
@@ -141,24 +98,3 @@ def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precisi
     fits = is_last_of_ties & (count >= MIN_HITS_ABOVE)
     fits &= (precision >= target_precision) & (expected_precision >= target_precision)
     return float(probabilities[order][fits.nonzero()[0][-1]]) if fits.any() else None
-
-
-def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionCurve:
-    """Return the number of off-topic queries without a hit and of right first hits shown at each threshold.
-
-    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 if it has no hit.
-    relevant_probabilities: (n,), of the right first hits of labelled queries.
-    """
-    # The lowest threshold that excludes this many is just above the probability of the last of them.
-    last = np.sort(best_probabilities)[int(np.ceil(TARGET_ABSTENTION * len(best_probabilities))) - 1]
-    target = max(float(np.nextafter(last, 2.0)), 0.0)
-    *points, target_point = [
-        _abstention_at(t, best_probabilities, relevant_probabilities) for t in (*THRESHOLD_GRID, target)
-    ]
-    return AbstentionCurve(len(best_probabilities), points, target_point)
-
-
-def _abstention_at(threshold: float, best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionPoint:
-    abstained = BinomialProportion(int((best_probabilities < threshold).sum()), len(best_probabilities))
-    retained = BinomialProportion(int((relevant_probabilities >= threshold).sum()), len(relevant_probabilities))
-    return AbstentionPoint(threshold, abstained, retained)

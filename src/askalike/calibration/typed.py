@@ -32,9 +32,9 @@ def type_own_titles(archive: Archive, clusters: Clusters, with_bodies: bool, see
     sources = archive.view().get_questions(map(source_of, known.queries)) if with_bodies else {}
 
     def retype(id: str, query: Question) -> Question:
-        source = sources.get(source_of(id))
-        body = {"body": source.body, "markup": source.markup} if source else {}
-        return replace(query, title=misspell(query.title, 1, slips), **body)
+        source = sources.get(source_of(id), query)
+        title = misspell(query.title, 1, slips)
+        return replace(query, title=title, body=source.body, markup=source.markup)
 
     return Split(
         {id: retype(id, query) for id, query in known.queries.items()},
