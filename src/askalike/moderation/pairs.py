@@ -6,12 +6,12 @@ same, and what both bodies quote, such as a form or an exercise, weighs nothing.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
 from askalike.text.words import WORD, fold_title
 
-A = TypeVar("A")
-B = TypeVar("B")
 BATCH_SIZE = 1_024
 MIN_SIMILARITY = 0.5
 """Minimum similarity of a link."""
