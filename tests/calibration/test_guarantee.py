@@ -6,8 +6,8 @@ from scipy.stats import binom
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
 from askalike.calibration.samples import draw_sample
+from askalike.calibration.thresholds import CONFIDENCE, find_guarantee, split_clusters
 from askalike.core.errors import SettingsError
 from askalike.evaluation.intervals import binomial_upper_bound
 from askalike.store import Archive

@@ -4,7 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.records import Question
-from askalike.moderation.pair_probability import MIN_DECISIONS, PairCurve, fit_pair_curve
+from askalike.moderation.pairs import MIN_DECISIONS, PairCurve, fit_pair_curve
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal, list_proposals
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from askalike import rankers
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.pair_probability import fit_pair_curve
-from askalike.moderation.pairs import find_pairs, pair_key
+from askalike.moderation.pairs import find_pairs, fit_pair_curve, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress

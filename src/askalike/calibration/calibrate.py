@@ -7,10 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askalike.calibration.abstention import AbstentionThreshold
-from askalike.calibration.calibration import LIKELY_FROM, ArchiveState, Calibration, CalibrationQuality, settings_json
+from askalike.calibration.calibration import (
+    LIKELY_FROM,
+    ArchiveState,
+    Calibration,
+    CalibrationQuality,
+    Threshold,
+    settings_json,
+)
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
 from askalike.calibration.features import HitFeatureExtractor
-from askalike.calibration.guarantee import Guarantee, certify, split_clusters
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -24,12 +30,14 @@ from askalike.calibration.samples import (
     too_few_labels_error,
 )
 from askalike.calibration.thresholds import (
-    Threshold,
+    Guarantee,
     ThresholdChoice,
     ThresholdRow,
+    certify,
     choose_threshold,
     measure_threshold,
     measure_thresholds,
+    split_clusters,
 )
 from askalike.calibration.typed import type_own_titles
 from askalike.core.arrays import Floats

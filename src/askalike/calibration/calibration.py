@@ -14,7 +14,6 @@ from pydantic import Field
 
 from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.calibration.thresholds import Threshold
 from askalike.core.arrays import Floats
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import ArchiveError, SettingsError, UncalibratedError
@@ -73,6 +72,14 @@ class CalibrationQuality(Settings):
     bins: tuple[tuple[float, float, int], ...]
     error: float
     chance: float
+
+
+class Threshold(Settings):
+    """The probability below which no hit is shown, and the criterion by which it was chosen."""
+
+    probability: float
+    criterion: Literal["precision", "guarantee"]
+    share: float = Field(description="the share requested of hits that are right")
 
 
 class Calibration(Settings):

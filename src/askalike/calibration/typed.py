@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from askalike.calibration.abstention import EverydayQuestion, everyday_questions
-from askalike.core.records import Question
-from askalike.core.relevance import Split
+from askalike.core.records import Question, Split
 from askalike.labels.splits import load_known_split, sample_queries
 from askalike.store import Archive, Clusters, Snapshot
 from askalike.text.typos import misspell

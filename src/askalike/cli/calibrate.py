@@ -10,12 +10,13 @@ from typer import Option
 
 import askalike.cli.options as options
 from askalike.calibration.calibrate import CalibrationReport, KnownTitles, calibrate_each_use
-from askalike.calibration.guarantee import CONFIDENCE, Guarantee
+from askalike.calibration.calibration import Threshold
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, MIN_QUERIES
 from askalike.calibration.thresholds import (
+    CONFIDENCE,
     MIN_HITS_ABOVE,
-    Threshold,
+    Guarantee,
     ThresholdChoice,
     ThresholdRow,
 )

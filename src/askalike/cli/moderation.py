@@ -16,7 +16,7 @@ from askalike.core.values import format_count
 from askalike.moderation.dedupe import DEFAULT_PROBABILITY, DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
-from askalike.moderation.pair_probability import MIN_DECISIONS
+from askalike.moderation.pairs import MIN_DECISIONS
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, find_source_answer, list_drafts, reject_draft

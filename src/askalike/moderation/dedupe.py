@@ -14,8 +14,15 @@ from askalike.core.iteration import Progress
 from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.labels.splits import learned_test
-from askalike.moderation.pair_probability import PairCurve, fit_pair_curve
-from askalike.moderation.pairs import PairValues, cluster_pairs, find_pairs, mean_link_probability, pair_key
+from askalike.moderation.pairs import (
+    PairCurve,
+    PairValues,
+    cluster_pairs,
+    find_pairs,
+    fit_pair_curve,
+    mean_link_probability,
+    pair_key,
+)
 from askalike.rankers import Ranker, create
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View, takes_archive

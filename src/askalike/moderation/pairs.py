@@ -1,8 +1,12 @@
-"""Similarities of pairs of questions, the same whichever asks and whichever command compares, and their clusters.
+"""Pairs of questions: their similarity, the same whichever asks and whichever command compares, and their clusters.
 
 It is the mean of how similar the titles are, and the whole texts. With an encoder it is the similarity of vectors:
 words in common are no evidence in titles of one pattern. Titles that are one telling word or number apart are not the
 same, and what both bodies quote, such as a form or an exercise, weighs nothing.
+
+The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of three sites that were
+read one by one (`experiments/pairs.py`). The more questions an archive has, the more are similar by chance. The
+decisions on its pairs shift the curve, each from the first on.
 """
 
 import math
@@ -11,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +27,7 @@ from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
 from askalike.rankers import Ranker, Retrieved, Searcher, create, open_current, resume_work, search
 from askalike.store import Archive, View, sample_questions
+from askalike.store.candidate_pairs import read_decisions
 from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
 from askalike.text.words import WORD, fold_title
@@ -41,6 +46,13 @@ Link = tuple[str, str, float]
 """(question id, hit id, similarity from this question to the hit)."""
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -9.58, 18.92, -0.77
+"""Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
+SHIFT_SPREAD = 1.0
+"""Standard deviation of the shift of the log odds that is expected before any decision."""
+MIN_DECISIONS = 50
+"""Number of decisions from which a probability is sure."""
+MAX_STEPS = 50
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
 
@@ -164,6 +176,53 @@ def _search_batch(
     with Archive.open(path, engine) as archive:
         view = archive.view()
         return PairFinder(view, create(*ranker, archive).open(view)).find(batch)
+
+
+class PairCurve(NamedTuple):
+    """The curve of an archive. shift: of the log odds, by decisions."""
+
+    questions: int
+    shift: float = 0.0
+    decisions: int = 0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether enough pairs of the archive were decided."""
+        return self.decisions >= MIN_DECISIONS
+
+    def probability(self, similarity: float) -> float:
+        """Return the probability that a pair of this similarity asks the same."""
+        return _sigmoid(self._log_odds(similarity) + self.shift)
+
+    def learn(self, decided: Sequence[tuple[float, bool]]) -> "PairCurve":
+        """Return the curve after decisions: (similarity, whether the pair was accepted) of each.
+
+        The shift is the most probable one, by Newton's method.
+        """
+        shift = 0.0
+        odds = [(self._log_odds(similarity), accepted) for similarity, accepted in decided]
+        for _ in range(MAX_STEPS if odds else 0):
+            expected = [_sigmoid(base + shift) for base, _ in odds]
+            gradient = sum(accepted - p for p, (_, accepted) in zip(expected, odds, strict=True))
+            gradient -= shift / SHIFT_SPREAD**2
+            step = gradient / (sum(p * (1 - p) for p in expected) + 1 / SHIFT_SPREAD**2)
+            shift += step
+            if abs(step) < 1e-9:
+                break
+        return self._replace(shift=shift, decisions=len(decided))
+
+    def _log_odds(self, similarity: float) -> float:
+        size = math.log(max(self.questions, 1))
+        return INTERCEPT + SIMILARITY_WEIGHT * similarity + SIZE_WEIGHT * size
+
+
+def fit_pair_curve(archive: Archive, ranker: Ranker) -> PairCurve:
+    """Return the curve of an archive, with the decisions on pairs that this ranker proposed."""
+    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker.name))
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-max(min(value, 500.0), -500.0)))
 
 
 def cluster_pairs(pairs: PairValues, min_probability: float) -> list[frozenset[str]]:

@@ -7,8 +7,7 @@ from askalike.calibration.calibration import settings_json
 from askalike.core.records import Question
 from askalike.core.values import now
 from askalike.moderation.dedupe import original_keys
-from askalike.moderation.pair_probability import fit_pair_curve
-from askalike.moderation.pairs import PairFinder, combine_links
+from askalike.moderation.pairs import PairFinder, combine_links, fit_pair_curve
 from askalike.rankers import Ranker
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
