@@ -63,7 +63,7 @@ REFUSED = [
     ("evaluate nowhere --rule ours", "--rule"),
     ("evaluate nowhere --measures Sucess@5", "no measure is called 'Sucess@5'"),
     ("evaluate nowhere --measures ''", "no measure is named"),
-    ("calibrate {desk} --split duplicates -r bm25", "at least 100 labelled queries"),
+    ("calibrate {desk} --split duplicates -r bm25 --precision 0.9", "at least 100 labelled queries"),
     ("calibrate {desk} --split nowhere", "no split 'nowhere'"),
     ("calibrate {desk} --precision 90", "expected 1 or less"),
     ("tune nowhere --budget soon", "expected a time such as 90s"),

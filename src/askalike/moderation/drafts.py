@@ -32,7 +32,7 @@ def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
 def find_groups(archive: Archive) -> list[list[str]]:
     """Return the ids of each group of two or more questions, the largest groups first, ties by their first id.
 
-    Proposals have probabilities if the archive's ranker is calibrated, and are made while the archive is served.
+    Proposals are made while the archive is served.
     """
     name_of = _certain_names(archive)
     pairs: PairValues = {}
