@@ -46,7 +46,7 @@ Link = tuple[str, str, float]
 """(question id, hit id, similarity from this question to the hit)."""
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
-INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -9.58, 18.92, -0.77
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -8.01, 14.85, -0.55
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
 SHIFT_SPREAD = 1.0
 """Standard deviation of the shift of the log odds that is expected before any decision."""
