@@ -439,8 +439,7 @@ def example_archive(data: Data, plan: Plan) -> None:
         add_curation(plan, "example", titles, ranker, "rephrasings")
         plan.json(f"answer/calibrated/{ranker}", "answer", "example", titles[0], "-r", ranker, "--mode", "auto")
     off_topic = ("proof of a theorem", "compile a kernel", "best pizza in Rome", "Who painted this?")
-    write_json_lines(plan.folder / "off.jsonl", ({"id": str(i), "title": text} for i, text in enumerate(off_topic)))
-    plan.json("calibrate/off-topic", "calibrate", "example", "-r", "static", "--off-topic", "off.jsonl", "--titles")
+    plan.json("calibrate/titles", "calibrate", "example", "-r", "static", "--titles")
     for i, text in enumerate((*off_topic, titles[0])):
         plan.search(f"example/off-topic/{i}", "example", text, "-r", "static", "--min-probability", "0")
     add_replay(plan, "example", "2023-09-01", "bm25", "static", "hybrid", "distinct")

@@ -6,7 +6,8 @@ from scipy.stats import binom
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
+from askalike.calibration.samples import draw_sample
+from askalike.calibration.thresholds import CONFIDENCE, find_guarantee, split_clusters
 from askalike.core.errors import SettingsError
 from askalike.evaluation.intervals import binomial_upper_bound
 from askalike.store import Archive
@@ -58,11 +59,12 @@ def directory(tmp_path_factory):
 def test_guarantee_is_fitted_and_tested_on_other_clusters(directory):
     with Archive.open(directory) as archive:
         report = calibrate(archive, rankers.create(DEFAULT_RANKER), guarantee=0.7, prevalence=0.8)
-    fitted, tested = split_clusters(report.sample, 0)
-    clusters = np.array(report.sample.clusters)
+        sample = draw_sample(archive, rankers.create(DEFAULT_RANKER))
+    fitted, tested = split_clusters(sample, 0)
+    clusters = np.array(sample.clusters)
     assert set(clusters[fitted]).isdisjoint(clusters[tested])
     assert len(set(clusters[tested])) == tested.sum()
-    assert report.guarantee.coverage.n == tested.sum()
+    assert report.guarantee.coverage.n == (tested & sample.measured).sum()
     saved = report.calibration.threshold
     assert (saved.criterion, saved.share) == ("guarantee", 0.7)
     assert report.as_dict()["guarantee"]["wrong"]["n"] == report.guarantee.wrong.n > 20

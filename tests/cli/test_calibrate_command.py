@@ -13,15 +13,12 @@ from calibration.riverside import riverside
 from commands import askalike
 
 WORDS = ("-r", "lm_jelinek_mercer")
-OFF = "Who painted this?\nbest pizza in Rome\nrecompile the kernel\nproof of the theorem of Pythagoras\n"
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     directory = riverside(tmp_path_factory.mktemp("calibrated") / "riverside")
-    queries = directory.parent / "off.jsonl"
-    queries.write_text("".join(json.dumps({"id": n, "title": t}) + "\n" for n, t in enumerate(OFF.splitlines())))
-    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--off-topic", queries, "--verbose")
+    done = askalike("calibrate", directory, *WORDS, "--precision", 0.9, "--verbose")
     assert done.returncode == 0, done.stderr
     directory.with_suffix(".txt").write_text(done.stdout)
     return directory
@@ -29,13 +26,13 @@ def desk(tmp_path_factory):
 
 def test_everything_measured_is_printed(desk):
     text = desk.with_suffix(".txt").read_text()
-    for said in ("reliability error", "Brier skill", "coverage", "threshold at 0.", "off-topic", "abstain", "kept in"):
+    for said in ("reliability error", "Brier skill", "coverage", "threshold at 0.", "own titles", "kept in"):
         assert said in text
 
 
 def test_calibrate_saves_hits(desk):
     saved = {file.name for file in (desk / "index").glob("*.jsonl")}
-    assert saved == {"calibrate-lm_jelinek_mercer.jsonl", "off-topic-titles-lm_jelinek_mercer.jsonl"}
+    assert saved == {"calibrate-lm_jelinek_mercer.jsonl"}
 
 
 def test_a_verdict_comes_first(desk):
@@ -43,14 +40,13 @@ def test_a_verdict_comes_first(desk):
     assert re.fullmatch(
         r"at \d+% or more, 9 of 10 first hits are right; \d+% of the questions asked before get one", first
     )
-    assert re.fullmatch(r"\d+% of 4 off-topic questions get nothing", second)
+    assert second.startswith("of 200 own titles with a slip, ")
 
 
 def test_without_verbose_a_few_lines_say_all(desk, tmp_path):
     copy = shutil.copytree(desk, tmp_path / "desk")
-    lines = askalike("calibrate", copy, "-r", "bm25", "--off-topic", desk.parent / "off.jsonl").stdout.splitlines()
+    lines = askalike("calibrate", copy, "-r", "bm25").stdout.splitlines()
     assert re.match(r"at \d+% or more, \d+ of 100? first hits are right", lines[0])
-    assert lines[1].endswith("of 4 off-topic questions get nothing")
     assert len(lines) <= 7
     assert "--verbose" in lines[-1]
     assert "Brier" not in "".join(lines)
@@ -102,7 +98,6 @@ def test_json_and_what_is_out_of_reach(desk):
 def test_dedupe_writes_a_row_a_question(desk, tmp_path):
     done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05, *WORDS)
     assert done.returncode == 0, done.stderr
-    assert "estimated to ask the same" in done.stdout
     rows = (tmp_path / "clusters.csv").read_text(encoding="utf-8").splitlines()
-    assert rows[0] == "cluster,question,title,role,probability,strength,reason,similarity"
+    assert rows[0] == "cluster,question,title,role,probability,strength,reason"
     assert len(rows) > 2

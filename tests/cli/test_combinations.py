@@ -3,10 +3,10 @@
 import pytest
 import typer
 
+from askalike.calibration.calibrate import calibrate
 from askalike.cli import register
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.moderation.dedupe import dedupe
 from askalike.rankers import create
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
@@ -73,7 +73,7 @@ def test_rules_name_parameters_and_help_texts_have_rules():
 
 def test_python_refuses_the_same(tmp_path):
     with Archive.create(tmp_path / "archive") as archive, pytest.raises(SettingsError, match="exclude each other"):
-        dedupe(archive, create("bm25"), tmp_path / "clusters.csv", min_probability=0.5, min_similarity=0.5)
+        calibrate(archive, create("bm25"), precision=0.5, guarantee=0.5)
     for only in ({"endpoint": "http://127.0.0.1:1/v1"}, {"endpoint_model": "small"}):
         with pytest.raises(SettingsError, match="endpoint and endpoint_model need each other"):
             validate_settings(ServiceSettings, {"archives": ["a"], **only}, "serve")

@@ -41,7 +41,7 @@ WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
     "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--engine",
     "--guarantee",
-    "--judged", "--link", "--ignore", "--model", "--note", "--off-topic", "--origin",
+    "--judged", "--link", "--ignore", "--model", "--note", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--ray", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--text", "--title", "--without",
     "--workspace",

@@ -1,44 +1,84 @@
-"""From links to pairs, and from pairs to clusters."""
+"""Similarities of pairs, and the clusters that they make."""
 
+from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.core.records import Link, Question
+from askalike import rankers
+from askalike.core.records import Question
 from askalike.moderation.pairs import (
-    ProbableLinker,
-    SimilarLinker,
+    PairFinder,
     cluster_pairs,
     cohesion,
-    estimate_duplicate_rate,
+    combine_links,
+    find_pairs,
     mean_link_probability,
+    pair_key,
 )
-from askalike.store import Archive
+from askalike.rankers import open_current
+
+FORM = "We run the latest release of the desk on our own server behind a proxy and all tests of it passed."
 
 
-def linker(base_rate=0.5):
-    return ProbableLinker(SimpleNamespace(base_rate=base_rate))
+@pytest.fixture
+def similarity(archive):
+    """Return a function that gives the similarity of two questions among a few others; 0 if they are no pair."""
+
+    def measure(one, other, ranker="lm_jelinek_mercer"):
+        others = [Question(f"z{n}", title) for n, title in enumerate(("Where is the exit?", "Who sells bread?"))]
+        archive.upsert([replace(one, id="a"), replace(other, id="b"), *others])
+        return find_pairs(archive, rankers.create(ranker)).get(("a", "b"), 0.0)
+
+    return measure
+
+
+def ask(title, body=""):
+    return Question("x", title, body)
 
 
 def test_pair_has_the_mean_of_both_directions():
-    """Found in one direction: as it is. Found in both: the odds are multiplied by 20 over the larger rank."""
-    one_way = [("c", "a", 0.75)]
-    assert linker().combine_at(0.5, one_way) == pytest.approx({("a", "c"): 0.75})
-    assert linker().combine_at(0.2, one_way) == pytest.approx({("a", "c"): 3 / 7})
-    both_first = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 0.75)]
-    assert linker().combine_at(0.2, both_first) == pytest.approx({("a", "b"): 15 / 16, ("a", "c"): 3 / 7})
-    second = [("b", "x", 0.9), ("b", "a", 0.9), ("a", "b", 0.6)]
-    assert linker().combine_at(0.2, second)["a", "b"] == pytest.approx(7.5 / 8.5)
-    assert linker().combine_at(0.2, []) == {}
+    links = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 0.8), ("a", "b", 0.6)]
+    assert combine_links(links) == pytest.approx({("a", "b"): 0.75})
+    assert combine_links([]) == {}
 
 
-def test_the_similarity_of_a_pair_by_hand():
-    links = [("b", "a", 0.9), ("a", "b", 0.6), ("c", "a", 1.2)]
-    pairs = SimilarLinker(0.4).combine(None, links)
-    assert pairs == pytest.approx({("a", "b"): 0.5 + 1 / 3, ("a", "c"): 2 / 3 + 1 / 60})
+@pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "hybrid"])
+def test_equal_questions_have_similarity_1(similarity, ranker):
+    question = ask("How do I borrow a drill?", "I have a card, and the shelf is empty.")
+    assert similarity(question, question, ranker) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Solution of exercise 2.2 in chapter four", "Solution of exercise 2.4 in chapter four"),
+        ("How do active sensors in the yard work?", "How do passive sensors in the yard work?"),
+        ("May I eat in the reading room?", "May I not eat in the reading room?"),
+        ("How do I install release 12.04 of the desk?", "How do I install release 14.04 of the desk?"),
+    ],
+)  # fmt: skip
+def test_one_telling_word_apart_is_no_pair(similarity, one, other):
+    assert similarity(ask(one), ask(other)) < 0.5
+
+
+def test_quoted_text_weighs_nothing(similarity):
+    """Two questions about one passage are as similar as their titles, unless these are equal."""
+    one, other = "Who prints the labels of the boxes?", "Where do the labels of the boxes lie?"
+    plain = similarity(ask(one), ask(other))
+    quoted = similarity(ask(one, FORM), ask(other, FORM))
+    assert quoted <= plain + 0.01
+    assert similarity(ask(one, FORM), ask(one.upper(), FORM)) == pytest.approx(1, abs=0.01)
+
+
+def test_similarity_is_that_of_any_batch(archive):
+    archive.upsert(Question(f"{n}", f"How do I borrow tool {chr(97 + n)}{chr(98 + n)}?", FORM[n:]) for n in range(12))
+    finder = PairFinder(archive.view(), open_current(rankers.create("lm_jelinek_mercer"), archive.view()))
+    questions = [question for _, question in archive.view().questions()]
+    alone = [link for question in questions for link in finder.find([question])]
+    assert finder.find(questions) == alone
+    assert finder.find([]) == []
 
 
 def test_a_chain_does_not_become_one_cluster():
@@ -54,7 +94,7 @@ def test_a_chain_does_not_become_one_cluster():
 
 def test_clusters_ignore_the_order_of_pairs():
     rng = np.random.default_rng(0)
-    pairs = {tuple(sorted(map(str, rng.choice(30, 2, replace=False)))): float(rng.random()) for _ in range(120)}
+    pairs = {pair_key(*map(str, rng.choice(30, 2, replace=False))): float(rng.random()) for _ in range(120)}
     shuffled = [list(pairs.items())[i] for i in rng.permutation(len(pairs))]
     assert cluster_pairs(pairs, 0.3) == cluster_pairs(dict(shuffled), 0.3)
 
@@ -62,24 +102,3 @@ def test_clusters_ignore_the_order_of_pairs():
 def test_cohesion_and_mean_by_hand():
     assert cohesion({("a", "b"): 1.0}, "a", "bc") == 0.5
     assert mean_link_probability({("a", "b"): 0.9, ("b", "c"): 0.5, ("c", "d"): 0.1}, "cab") == pytest.approx(0.7)
-
-
-def test_duplicate_share_is_at_least_what_is_labelled(tmp_path):
-    """Not what a calibration finds of easier queries, such as rephrasings."""
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([*(Question(id, id) for id in "abcd"), Link("b", "a", "duplicate")])
-        first_links = [("a", "c", 0.01), ("b", "a", 0.01), ("c", "d", 0.01), ("d", "c", 0.01)]
-        rate = estimate_duplicate_rate(archive, SimpleNamespace(base_rate=0.9), first_links)
-    assert rate == pytest.approx(1 / 4)
-
-
-def test_the_prevalence_is_recovered():
-    rng = np.random.default_rng(0)
-    relevant = rng.random(20_000) < 0.05
-    x = rng.normal(size=20_000) + 2 * relevant
-    probabilities = 1 / (1 + np.exp(2 - 2 * x))  # exact where half are right
-    prevalence = estimate_prevalence(probabilities, 0.5)
-    assert prevalence == pytest.approx(0.05, abs=0.01)
-    assert shift_prior(probabilities, 0.5, prevalence).mean() == pytest.approx(relevant.mean(), abs=0.01)
-    assert shift_prior(probabilities, 0.5, 0.5) == pytest.approx(probabilities)
-    assert estimate_prevalence(np.empty(0), 0.3) == 0.3

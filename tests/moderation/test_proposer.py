@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.calibration.calibration import load_calibration
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.pairs import ProbableLinker, SimilarLinker, find_neighbours, pair_key
+from askalike.moderation.pairs import find_pairs, fit_pair_curve, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress
@@ -17,23 +16,15 @@ from calibration.riverside import DEFAULT_RANKER, ask_again, riverside
 
 @pytest.fixture
 def archive(tmp_path):
-    """Riverside, without a calibration, with twenty of its questions asked again."""
+    """Riverside, with twenty of its questions asked again."""
     with Archive.open(riverside(tmp_path / "riverside")) as archive:
-        ask_again(archive)
-        yield archive
-
-
-@pytest.fixture
-def calibrated(calibrated_riverside, tmp_path):
-    """Riverside, with a calibration, with twenty of its questions asked again."""
-    with Archive.open(shutil.copytree(calibrated_riverside, tmp_path / "calibrated")) as archive:
         ask_again(archive)
         yield archive
 
 
 @pytest.fixture(scope="module")
 def whole_scan(tmp_path_factory):
-    """Riverside, without a calibration, with twenty of its questions asked again, after a scan; and its steps."""
+    """Riverside, with twenty of its questions asked again, after a scan; and its steps."""
     path = riverside(tmp_path_factory.mktemp("scanned") / "riverside")
     with Archive.open(path) as archive:
         ask_again(archive)
@@ -74,33 +65,8 @@ def count_repeated(proposals):
     return sum({p.duplicate_id, p.original_id} in repeated for p in proposals)
 
 
-def test_repeated_questions_are_proposed_with_their_probability(calibrated):
-    proposer = create_proposer(calibrated)
-    assert finish(proposer) >= (len(calibrated.view()) + 244) / proposer_module.BATCH_SIZE
-    proposals = pending_proposals(calibrated, 10_000)
-    probabilities = [p.probability for p in proposals]
-    assert probabilities == sorted(probabilities, reverse=True)
-    assert min(probabilities) >= proposer_module.MIN_PROBABILITY
-    ranker = built(calibrated)
-    pairs, _ = find_neighbours(calibrated, ranker, ProbableLinker(load_calibration(calibrated, ranker)))
-    of_neighbours = [pairs[pair_key(p.duplicate_id, p.original_id)] for p in proposals]
-    assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))
-    assert count_repeated(proposals) >= 14
-    linked = {frozenset((link.source, link.target)) for link in calibrated.view().links()}
-    assert not linked & {frozenset(pair) for pair in proposed_pairs(calibrated)}
-    assert not proposer.step()
-
-
-def test_an_estimate_of_0_does_not_silence_it(calibrated, monkeypatch):
-    monkeypatch.setattr("askalike.moderation.pairs.estimate_prevalence", lambda probabilities, base_rate: 1e-6)
-    proposer = create_proposer(calibrated)
-    finish(proposer)
-    assert proposer._scan.duplicate_rate > 0.05  # 39 duplicate links among 264 questions
-    assert pending_proposals(calibrated)
-
-
-def test_proposer_by_similarity_without_a_calibration(archive):
-    """The first are right, none is below a floor, and no figure depends on what else a question finds."""
+def test_proposer_has_the_probabilities_of_dedupe(archive):
+    """The first are right, and no probability depends on which question was scanned."""
     assert scan_progress(archive) is None
     proposer = create_proposer(archive)
     proposer.step()
@@ -108,15 +74,26 @@ def test_proposer_by_similarity_without_a_calibration(archive):
     finish(proposer)
     assert scan_progress(archive).is_done
     proposals = pending_proposals(archive, 10_000)
-    assert {p.probability for p in proposals} == {None}
-    scores = [p.score for p in proposals]
-    assert scores == sorted(scores, reverse=True)
-    assert proposer_module.MIN_SIMILARITY <= min(scores) <= max(scores) <= 1
+    probabilities = [p.probability for p in proposals]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert min(probabilities) >= proposer_module.MIN_PROBABILITY
     assert count_repeated(proposals) >= 14
     assert count_repeated(proposals[:14]) >= 12
     ranker = built(archive)
-    pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker))
-    assert all(p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)]) for p in proposals)
+    pairs, curve = find_pairs(archive, ranker), fit_pair_curve(archive, ranker)
+    for p in proposals:
+        assert p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)])
+        assert p.probability == pytest.approx(curve.probability(p.score))
+    linked = {frozenset((link.source, link.target)) for link in archive.view().links()}
+    assert not linked & {frozenset(pair) for pair in proposed_pairs(archive)}
+    assert not proposer.step()
+
+
+def test_decisions_change_the_next_probabilities(scanned):
+    similarity = 0.8
+    before = fit_pair_curve(scanned, built(scanned)).probability(similarity)
+    decide_proposal(scanned, pending_proposals(scanned)[0].id, "reject")
+    assert fit_pair_curve(scanned, built(scanned)).probability(similarity) < before
 
 
 def test_newest_are_scanned_first_then_the_backlog(archive):

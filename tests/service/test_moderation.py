@@ -40,20 +40,13 @@ def test_service_finds_likely_duplicates_by_itself(serve, archive) -> None:
     repeat_questions(archive)
     served = serve(archive, options=EAGER)
     wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
-    first = served.get(f"{V1}/duplicates?limit=1").json["duplicates"][0]
-    assert (first["state"], first["probability"], first["confidence"]) == ("open", None, "uncalibrated")
+    pairs = served.get(f"{V1}/duplicates?limit=100").json["duplicates"]
+    probabilities = [pair["probability"] for pair in pairs]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert 0.1 <= probabilities[-1] <= probabilities[0] <= 1
+    assert (pairs[0]["state"], pairs[0]["confidence"]) == ("open", f"{probabilities[0]:.0%}")
     served.send("PUT", f"{V1}/questions/new", {"title": "I have lost my library card. What should I do now?"})
     wait_for(lambda: any("new" in pair for pair in list_duplicates(served, limit=100)))
-
-
-def test_duplicates_have_probabilities_where_calibrated(serve, copy, calibrated_riverside) -> None:
-    archive = copy(calibrated_riverside)
-    repeat_questions(archive)
-    served = serve(archive, options=EAGER)
-    wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
-    probabilities = [d["probability"] for d in served.get(f"{V1}/duplicates?limit=100").json["duplicates"]]
-    assert probabilities == sorted(probabilities, reverse=True)
-    assert 0.05 <= probabilities[-1] <= probabilities[0] <= 1
 
 
 @pytest.mark.long

@@ -6,9 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
+from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.calibration import (
+    LIKELY_FROM,
+    ArchiveState,
+    Calibration,
+    CalibrationQuality,
+    Threshold,
+    settings_json,
+)
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
-from askalike.calibration.guarantee import Guarantee, certify, split_clusters
+from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -17,25 +25,55 @@ from askalike.calibration.samples import (
     LabelledHits,
     count_found_by_rank,
     draw_sample,
-    rank_labelled,
+    load_hits,
+    retrieve_hits,
+    too_few_labels_error,
 )
 from askalike.calibration.thresholds import (
-    AbstentionCurve,
-    Threshold,
+    Guarantee,
     ThresholdChoice,
     ThresholdRow,
+    certify,
     choose_threshold,
     measure_threshold,
     measure_thresholds,
-    trace_abstention,
+    split_clusters,
 )
+from askalike.calibration.typed import type_own_titles
 from askalike.core.arrays import Floats
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import Progress
-from askalike.core.records import Question, Split
+from askalike.core.records import Split
 from askalike.core.values import format_count
-from askalike.rankers import Ranker, create
-from askalike.store import Archive, takes_archive
+from askalike.labels.splits import split_groups
+from askalike.rankers import Ranker, add_absolute, create, open_current
+from askalike.store import Archive, Clusters, takes_archive
+from askalike.text.words import fold_title
+
+TARGET_SHARE = 0.995
+"""Share of known titles that are called the same, above which a calibration is good whatever the share without it."""
+MAX_LOSS = 0.02
+"""Share of known titles that may be lost, as chance decides on a few."""
+UNSURE_PREVALENCE = 0.5
+"""The share of queries with a duplicate where few are labelled. Own titles find themselves, so that only queries
+without a duplicate show what wrong is."""
+
+
+class KnownTitles(NamedTuple):
+    """Of n titles of the archive with a slip, those whose question is called the same, and without the calibration."""
+
+    n: int
+    same: int
+    same_uncalibrated: int
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the calibration makes them worse."""
+        return self.same < min(self.same_uncalibrated - MAX_LOSS * self.n, TARGET_SHARE * self.n)
+
+
+class CalibrationRefusedError(ArchiveError):
+    """With a calibration, fewer known titles would be called the same than without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +83,7 @@ class CalibrationReport:
     later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None if there are none.
     half_answerable: of first hits if half of the queries have no right question in the archive.
     threshold_choice, guarantee: None if no such precision was requested. group_averages: of first hits; None without
-    groups.
+    groups. sample, predictions: of the queries that are measured. known_titles: None without an archive.
     """
 
     calibration: Calibration
@@ -59,6 +97,7 @@ class CalibrationReport:
     threshold_choice: ThresholdChoice | None
     group_averages: GroupAverages | None = None
     guarantee: Guarantee | None = None
+    known_titles: KnownTitles | None = None
 
     def __repr__(self) -> str:
         queries = format_count(len(self.sample.queries), "query")
@@ -95,7 +134,7 @@ def calibrate(
     *,
     precision: float | None = None,
     guarantee: float | None = None,
-    prevalence: float = 1.0,
+    prevalence: float | None = None,
     titles_only: bool = False,
     max_queries: int = MAX_QUERIES,
     max_per_cluster: int = MAX_PER_CLUSTER,
@@ -105,15 +144,20 @@ def calibrate(
 ) -> CalibrationReport:
     """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
 
+    It is fitted on labelled queries, on own titles with a slip, and on everyday questions, to which nothing is right.
+    With few labels it is less sure: see `Calibration.is_sure`.
+
     Nothing is saved until `.calibration.save(archive.path)`. The index covers the whole archive; the ranker must not
     have learned from the split. If the archive has groups, each query is ranked within its own.
     archive: or its directory. ranker: or its name; by default the active one.
     precision: the precision for which the threshold is chosen; None for no threshold. guarantee: the precision that
     first hits above the threshold have with 95 % confidence; the curves are then fitted on half of the clusters only.
-    prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted.
+    prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted; None for 1, or
+    for UNSURE_PREVALENCE with few labels.
     resume: reuse hits that an earlier call saved in the archive's `index/`, and save new ones; only for rankers made
     by `rankers.create`, as changes of other rankers' code are not detected.
-    Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
+    Raises like `draw_sample`; ArchiveError for a precision with few labels; CalibrationRefusedError if known titles
+    would be worse; SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     require_shares(precision, guarantee, prevalence)
     ranker = create(ranker, None, archive)
@@ -123,9 +167,21 @@ def calibrate(
     )  # fmt: skip
     state = ArchiveState.from_view(archive.view())
     described = RankerDescription(ranker.name, settings_json(ranker.values), ranker.fingerprint, state, titles_only)
-    return calibrate_sample(
+    if not sample.is_sure and (precision or guarantee):
+        raise too_few_labels_error(archive, sample)
+    if prevalence is None:
+        prevalence = 1.0 if sample.is_sure else UNSURE_PREVALENCE
+    report = calibrate_sample(
         sample, described, precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
     )
+    known = measure_known_titles(archive, ranker, report.calibration, seed)
+    if known.is_worse and report.calibration.is_sure:
+        raise CalibrationRefusedError(
+            f"{archive.path}: {ranker.name}: this calibration is refused, as it would make known titles worse: "
+            f"with a slip, {known.same} of {known.n} are called the same with it, {known.same_uncalibrated} without; "
+            "check the labels (askalike check), or stay without a calibration"
+        )
+    return replace(report, known_titles=known)
 
 
 class RankerDescription(NamedTuple):
@@ -143,9 +199,11 @@ def calibrate_sample(
     prevalence: float, seed: int,
 ) -> CalibrationReport:  # fmt: skip
     """Fit a calibration to a sample and measure it; see `calibrate`."""
-    predictions = predict_out_of_fold(sample, seed)
     fitted, tested = split_clusters(sample, seed)
     curves = select_curves(sample, seed, fitted if guarantee else None)
+    whole, measured = sample, sample.measured
+    predictions = predict_out_of_fold(whole, seed).select(whole, measured)
+    sample = whole.select(measured)
     relevant = sample.first_hits.relevant
     probabilities = predictions.adjust_to_prevalence(prevalence)
     folds = predictions.fold_of_query[sample.first_hits.query_index]
@@ -162,7 +220,8 @@ def calibrate_sample(
         has_bodies=sample.has_bodies,
         titles_only=ranker.titles_only,
         queries=len(sample.queries),
-        base_rate=float(relevant.mean()),
+        is_sure=whole.is_sure,
+        base_rate=float(whole.first_hits.relevant.mean()),
         first_hit_curve=curves.first_hit_curve,
         later_hit_curve=curves.later_hit_curve,
         answerable_curve=curves.answerable_curve,
@@ -170,7 +229,7 @@ def calibrate_sample(
         threshold=_make_threshold(choice, precision),
         quality=_summarise_quality(sample, first_hits),
     )
-    certified = certify(sample, calibration, tested, guarantee, seed) if guarantee else None
+    certified = certify(whole, calibration, tested & measured, guarantee, seed) if guarantee else None
     if certified:
         calibration = calibration.model_copy(update={"threshold": certified.saved_threshold})
     half = _measure_half_answerable(sample, predictions, seed)
@@ -181,14 +240,14 @@ def calibrate_sample(
     )
 
 
-def require_shares(precision: float | None, guarantee: float | None, prevalence: float = 1.0) -> None:
+def require_shares(precision: float | None, guarantee: float | None, prevalence: float | None = None) -> None:
     """Raise SettingsError if one is out of its range, or there are both a precision and a guarantee."""
     for name, share in (("--precision", precision), ("--guarantee", guarantee)):
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{name} {share}: expected a share between 0 and 1, such as 0.9")
     if precision is not None and guarantee is not None:
         raise SettingsError("--precision and --guarantee exclude each other; give one of them")
-    if not 0 < prevalence <= 1:
+    if prevalence is not None and not 0 < prevalence <= 1:
         raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
 
 
@@ -204,34 +263,12 @@ def calibrate_each_use(
 ) -> Sequence[CalibrationReport]:
     """Calibrate for whole questions, and, if the questions have bodies, also for titles: see `calibrate`.
 
-    titles_only: only for titles. The report on whole questions, if any, comes first. It is used for both if titles
-    alone find too little to calibrate on.
+    titles_only: only for titles. The report on whole questions, if any, comes first.
     """
     first = calibrate(archive, ranker, split, titles_only=titles_only, **options)
     if not first.sample.has_bodies:
         return [first]
-    try:
-        return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
-    except ArchiveError:
-        return [first]
-
-
-def measure_abstention(
-    archive: Archive, ranker: Ranker, report: CalibrationReport, queries: Sequence[Question], *, resume: bool = False
-) -> AbstentionCurve:
-    """Measure abstention on queries that have nothing to do with the archive.
-
-    Their bodies are used only if labelled queries have some. The probabilities of right first hits are from curves that
-    were not fitted on their clusters. resume: see `calibrate`.
-    """
-    named = {f" off {index} ": query for index, query in enumerate(queries)}
-    off_topic = {id: replace(q, id=id, body=q.body if report.sample.has_bodies else "") for id, q in named.items()}
-    use = "off-topic" if report.sample.has_bodies else "off-topic-titles"
-    rows = rank_labelled(ranker, archive.view(), Split(off_topic, {}), use=use if resume else None)
-    first = [report.calibration.estimate(np.array(features[:1])) for features, _, _ in rows]
-    best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
-    probabilities = report.predictions.adjust_to_prevalence(report.calibration.prevalence)
-    return trace_abstention(best_probabilities, probabilities[report.sample.first_hits.relevant])
+    return [first, calibrate(archive, ranker, split, titles_only=True, **options)]
 
 
 def _summarise_quality(sample: CalibrationSample, first_hits: Reliability) -> CalibrationQuality:
@@ -265,3 +302,30 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
     relevant = np.concatenate([sample.first_hits.relevant, sample.first_wrong_hits.relevant])
     query_index = np.concatenate([sample.first_hits.query_index, sample.first_wrong_hits.query_index])
     return measure_reliability(probabilities, relevant, np.array(sample.clusters)[query_index].tolist(), seed)
+
+
+def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
+    """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
+    typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
+    counts = [_count_same(archive, ranker, calibration, group, part) for group, part in split_groups(archive, typed)]
+    return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
+
+
+def _count_same(
+    archive: Archive, ranker: Ranker, calibration: Calibration, group: str, typed: Split
+) -> tuple[int, int]:
+    view = archive.view(group=group or None)
+    searcher = open_current(ranker, view)
+    rule = AbstentionThreshold(archive, ranker).prepare(archive.view())
+    extractor = HitFeatureExtractor(view.language, view)
+    retrieved = add_absolute(searcher, retrieve_hits(searcher, typed.queries))
+    same = same_uncalibrated = 0
+    found = zip(typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (), strict=True)
+    for id, resolved, hits, absolute in found:
+        right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
+        typed_title = "" if resolved.query.body else fold_title(resolved.query.title)  # its slip may be corrected
+        is_titled = any(fold_title(hit.title) == typed_title for hit in hits.documents)
+        probabilities = calibration.estimate(hits.compute_features(extractor))
+        same += is_titled or bool((probabilities[right] >= LIKELY_FROM).any())
+        same_uncalibrated += is_titled or bool((absolute[: len(right)][right] >= rule.limits(resolved).same).any())
+    return same, same_uncalibrated

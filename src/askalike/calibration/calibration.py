@@ -14,7 +14,6 @@ from pydantic import Field
 
 from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.calibration.thresholds import Threshold
 from askalike.core.arrays import Floats
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import ArchiveError, SettingsError, UncalibratedError
@@ -75,6 +74,14 @@ class CalibrationQuality(Settings):
     chance: float
 
 
+class Threshold(Settings):
+    """The probability below which no hit is shown, and the criterion by which it was chosen."""
+
+    probability: float
+    criterion: Literal["precision", "guarantee"]
+    share: float = Field(description="the share requested of hits that are right")
+
+
 class Calibration(Settings):
     """Curves from a hit's features to the probability that it asks the same, and the conditions of their validity."""
 
@@ -92,6 +99,10 @@ class Calibration(Settings):
     )  # fmt: skip
     titles_only: bool = Field(False, description="whether the bodies of its queries were ignored")
     queries: int
+    is_sure: bool = Field(
+        True,
+        description="whether enough of its queries had labels; else a probability is about the least that it can be",
+    )  # fmt: skip
     base_rate: float = Field(description="share of first hits that were right")
     first_hit_curve: Curve
     later_hit_curve: Curve
@@ -106,10 +117,14 @@ class Calibration(Settings):
     quality: CalibrationQuality | None = None
 
     @property
-    def likely_from(self) -> float:
-        """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM."""
-        by_precision = self.threshold and self.threshold.criterion in ("precision", "guarantee")
-        return self.threshold.probability if self.threshold and by_precision else LIKELY_FROM
+    def likely_from(self) -> float | None:
+        """The probability from which a hit likely asks the same: the threshold if there is one, else LIKELY_FROM.
+
+        None if the calibration is not sure: scores then decide, as without one.
+        """
+        if self.threshold:
+            return self.threshold.probability
+        return LIKELY_FROM if self.is_sure else None
 
     def retrieval_depth(self, k: int) -> int:
         """Return the number of hits to retrieve to show k, so that no probability depends on k."""

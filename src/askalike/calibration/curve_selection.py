@@ -64,6 +64,15 @@ class OutOfFoldPredictions(NamedTuple):
     answerable_probabilities: Floats
     first_wrong_probabilities: Floats
 
+    def select(self, sample: CalibrationSample, query_mask: Bools) -> "OutOfFoldPredictions":
+        """Return the predictions for queries of the sample in a mask, (queries,)."""
+        hits = (sample.first_hits, sample.later_hits, sample.first_wrong_hits)
+        first, later, wrong = (query_mask[part.query_index] for part in hits)
+        return OutOfFoldPredictions(
+            self.first_probabilities[first], self.later_probabilities[later], self.fold_of_query[query_mask],
+            self.methods, self.answerable_probabilities[first], self.first_wrong_probabilities[wrong],
+        )  # fmt: skip
+
     def adjust_to_prevalence(self, prevalence: float) -> Floats:
         """Return the first hits' probabilities if this share of the queries has a duplicate, (first hits,)."""
         return self.first_probabilities * shift_balanced_prior(self.answerable_probabilities, prevalence)

@@ -18,7 +18,6 @@ CLIP_PERCENTILES = (0.5, 99.5)
 RARE_SHARE = 0.05
 """The share of rows that count as atypical: see `fit_typicality`."""
 MAX_ITERATIONS = 1_000
-MIN_PREVALENCE = 1e-6
 
 
 class LogisticCurve(Settings):
@@ -160,22 +159,6 @@ def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: floa
 def shift_balanced_prior(probabilities: Floats, prevalence: float) -> Floats:
     """Return probabilities fitted at a prevalence of one half, adjusted to one in (0, 1]; see `shift_prior`."""
     return np.ones_like(probabilities) if prevalence == 1 else shift_prior(probabilities, 0.5, prevalence)
-
-
-def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
-    """Estimate the share of unjudged hits that are right by expectation-maximisation (Saerens et al. 2002).
-
-    probabilities: (n,), from curves fitted where the share was `base_rate`. Returns at most `base_rate`, and exactly
-    that if n is 0.
-    """
-    share = base_rate
-    for _ in range(MAX_ITERATIONS if len(probabilities) else 0):
-        mean = shift_prior(probabilities, base_rate, share).mean()
-        last = share
-        share = float(np.clip(mean, MIN_PREVALENCE, base_rate))
-        if abs(share - last) < 1e-9:
-            break
-    return share
 
 
 def _sigmoid(values: Floats) -> Floats:

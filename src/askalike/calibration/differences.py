@@ -31,6 +31,7 @@ _NEGATIONS: Final[Mapping[str, str]] = {
 _AFFIRMING: Final = re.compile(r"\b(?:not|nicht|non|no) (?:only|just|nur|solo|sólo|soltanto)\b", re.IGNORECASE)
 _CONTRACTED: Final = re.compile(r"n['’]t\b")
 _TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|%")
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _DATES: Final = re.compile(
     r"\b(?:january|february|march|april|june|july|august|september|october|november|december"
     r"|(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?"
@@ -111,7 +112,12 @@ class TitleDifferences:
         self.read = lru_cache(TITLE_CACHE_SIZE)(read_title)
 
     def sameness(self, query: str, hit: str, language: str | None) -> float:
-        """Return the probability that two titles ask the same, if half of such pairs do; 1 for equal content words."""
+        """Return the probability that two titles ask the same, if half of such pairs do; 1 for equal content words.
+
+        It is 0 if each has a number that the other lacks, as *exercise 2.2* and *exercise 2.4*.
+        """
+        if _have_other_numbers(query, hit):
+            return 0.0
         own, other = (self.read(title, language) for title in (query, hit))
         if own.content.keys() == other.content.keys() and own.is_negated == other.is_negated:
             return 1.0
@@ -162,6 +168,12 @@ def measure_differences(own: Sequence[str], other: Sequence[str]) -> Sequence[fl
     longest = max(len(own), len(other), 1)
     common = _count_common(own, other)
     return common / longest, float(longest - common == 1), float(longest - common == 2)
+
+
+def _have_other_numbers(own: str, other: str) -> bool:
+    """Return whether each of two titles has a number that the other lacks."""
+    first, second = (set(_NUMBER.findall(title)) for title in (own, other))
+    return bool(first - second and second - first)
 
 
 def is_phrasing(text: str, question: Question) -> bool:

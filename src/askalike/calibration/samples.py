@@ -5,43 +5,45 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from pathlib import Path
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, HitFeatureExtractor
+from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, HitFeatureExtractor
+from askalike.calibration.typed import load_everyday_split, source_of, type_own_titles
 from askalike.core.arrays import Bools, Floats
-from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.iteration import Progress, remaining_chunks
 from askalike.core.records import Question, Split
 from askalike.core.values import format_count
 from askalike.labels import splits
 from askalike.labels.splits import (
-    labelled_splits,
     load_split,
     require_unlearned,
-    restrict_split,
     split_groups,
     splits_to_hold_out,
     uncut_splits,
     unlearned_splits,
 )
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
-from askalike.readers import read_queries
-from askalike.store import Archive, Clusters, Snapshot, View, read_labels, sample_questions, shuffle_names
+from askalike.store import Archive, Clusters, Snapshot, View, read_labels, shuffle_names
 from askalike.store.labels import ranks_answers
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
 MIN_QUERIES = 100
-"""Minimum number of labelled queries. A tenth of them must have a right first hit, and a tenth a wrong one."""
-MAX_OFF_TOPIC_QUERIES = 1_000
+"""Number of labelled queries from which a calibration is sure, if a tenth of them have a right first hit, and a tenth a
+wrong one."""
+MIN_ASKED = 20
+"""Minimum number of labelled queries and own titles."""
+QueryKind = Literal["labelled", "typed", "everyday"]
+"""Whether a query has a label, is one of the archive's own titles with a slip, or asks nothing of the archive."""
 BATCH_SIZE = 256
 QueryRows = tuple[Sequence[Sequence[float]], Sequence[bool], Sequence[Sequence[float]]]
 """A query's hits: the features of each, whether each is right, and the features of the first wrong one, as if the
 archive had no right question; no such row if all are right."""
+T = TypeVar("T")
 _Row = tuple[Sequence[float], bool, int]
 
 
@@ -61,11 +63,12 @@ class LabelledHits:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSample:
-    """Labelled queries of a split, their clusters, and their hits.
+    """Queries as people ask, their clusters, and their hits.
 
-    groups: the group within which each query was ranked; "" without groups. has_bodies: whether any query has a body.
-    later_hits: the hits after the first, down to CALIBRATION_DEPTH. first_wrong_hits: the hits that would be first if
-    the archive had no right question, as for a query without a duplicate.
+    They are the labelled queries of a split, the archive's own titles with a slip, and everyday questions, which have
+    only a first wrong hit. groups: the group within which each query was ranked; "" without groups. has_bodies: whether
+    any query has a body. later_hits: the hits after the first, down to CALIBRATION_DEPTH. first_wrong_hits: the hits
+    that would be first if the archive had no right question, as for a query without a duplicate. kinds: of each query.
     """
 
     split: str
@@ -76,6 +79,41 @@ class CalibrationSample:
     first_hits: LabelledHits
     later_hits: LabelledHits
     first_wrong_hits: LabelledHits
+    kinds: Sequence[QueryKind]
+
+    def is_kind(self, *kinds: QueryKind) -> Bools:
+        """Return which queries are of these kinds, (queries,)."""
+        return np.array([kind in kinds for kind in self.kinds], np.bool_)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether enough queries are labelled; see MIN_QUERIES."""
+        relevant = self.first_hits.select(self.is_kind("labelled")).relevant
+        rarer = min(int(relevant.sum()), int((~relevant).sum()))
+        return self.count_labelled() >= MIN_QUERIES and rarer >= MIN_QUERIES // 10
+
+    def count_labelled(self) -> int:
+        """Return the number of labelled queries."""
+        return int(self.is_kind("labelled").sum())
+
+    def select(self, query_mask: Bools) -> "CalibrationSample":
+        """Return the queries in a mask, (queries,), with their rows."""
+
+        def choose(values: Sequence[T]) -> Sequence[T]:
+            return [value for value, is_chosen in zip(values, query_mask, strict=True) if is_chosen]
+
+        places = np.cumsum(query_mask) - 1
+        hits = [part.select(query_mask) for part in (self.first_hits, self.later_hits, self.first_wrong_hits)]
+        first, later, wrong = (replace(part, query_index=places[part.query_index]) for part in hits)
+        return CalibrationSample(
+            self.split, choose(self.queries), choose(self.clusters), choose(self.groups), self.has_bodies, first,
+            later, wrong, choose(self.kinds),
+        )  # fmt: skip
+
+    @property
+    def measured(self) -> Bools:
+        """The queries on which probabilities are measured, (queries,): labelled ones, own titles too if few are."""
+        return self.is_kind("labelled") if self.is_sure else self.is_kind("labelled", "typed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +155,67 @@ def draw_sample(
     progress: Progress | None = None,
     resume: bool = False,
 ) -> CalibrationSample:
-    """Draw labelled queries of a split, at most `max_per_cluster` of a duplicate cluster, and rank the whole archive.
+    """Draw queries of each kind, of the labelled ones at most `max_per_cluster` of a cluster, and rank the archive.
 
     If the archive has groups, each query is ranked within its own. resume: see `rank_labelled`.
 
     split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right according to the
-    query's own judgements. Raises ArchiveError if there are too few queries or right or wrong first hits;
-    SettingsError for a split that was judged only on candidates.
+    query's own judgements. Raises ArchiveError if there are too few queries; SettingsError for a split that was judged
+    only on candidates.
     """
-    name = split_name or default_split(archive, ranker)
-    split = _load_judged_split(archive, ranker, name)
-    clusters = load_query_clusters(archive, name)
-    ids = _draw_queries([q for q in split.queries if q in split.qrels], clusters, max_queries, max_per_cluster, seed)
-    if len(ids) < MIN_QUERIES:
-        available = f"{format_count(len(ids), 'labelled query')} (split {name}, at most {max_per_cluster} a cluster)"
-        raise _too_few_error(archive, available)
-    groups = {id: group for group, part in split_groups(archive, split) for id in ids if id in part.queries}
-    queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in groups}
+    name = default_split(archive, ranker) if split_name is None else split_name
+    clusters = Clusters.read(archive)
+    labelled, cluster_of = Split({}, {}), dict[str, str]()
+    if name:
+        split = _load_judged_split(archive, ranker, name)
+        cluster_of = {label.query_id: clusters.cluster_of(label.text_id) for label in read_labels(archive, name)}
+        judged = [id for id in split.queries if id in split.qrels]
+        drawn = _draw_queries(judged, cluster_of, max_queries, max_per_cluster, seed)
+        labelled = Split({id: split.queries[id] for id in drawn}, split.qrels)
+    has_bodies = not titles_only and (not labelled.queries or any(q.body for q in labelled.queries.values()))
+    typed = type_own_titles(archive, clusters, has_bodies, seed)
+    if len(labelled.queries) + len(typed.queries) < MIN_ASKED:
+        raise _too_few_error(archive, len(labelled.queries) + len(typed.queries))
+    parts: Mapping[QueryKind, Split] = {
+        "labelled": labelled, "typed": typed, "everyday": load_everyday_split(archive.view(), seed),
+    }  # fmt: skip
+    kind_of = {id: kind for kind, part in parts.items() for id in part.queries}
+    queries = {id: query for part in parts.values() for id, query in part.queries.items()}
+    if not has_bodies:
+        queries = {id: replace(query, body="") for id, query in queries.items()}
+    labels = Split(queries, {**labelled.qrels, **typed.qrels})
     use = "calibrate-titles" if titles_only else "calibrate"
+    group_of: dict[str, str] = {}
     hits: list[QueryRows] = []
-    for group, own in groupby(groups, key=lambda id: groups[id]):
-        labels = restrict_split(Split(queries, split.qrels), set(own))
-        view = archive.view(held_out_splits=splits_to_hold_out(archive, name), group=group or None)
-        hits += rank_labelled(ranker, view, labels, progress, use if resume else None)
-    first, later, first_wrong = collect_labelled_hits(hits)
-    _require_right_and_wrong_hits(archive, name, first)
+    for group, part in split_groups(archive, labels):
+        group_of |= dict.fromkeys(part.queries, group)
+        view = archive.view(held_out_splits=splits_to_hold_out(archive, name) if name else (), group=group or None)
+        hits += rank_labelled(ranker, view, part, progress, use if resume else None)
+    own = [cluster_of.get(id) or clusters.cluster_of(source_of(id)) for id in group_of]
+    kinds = [kind_of[id] for id in group_of]
     has_bodies = any(query.body for query in queries.values())
-    query_clusters = [clusters[id] for id in groups]
-    return CalibrationSample(
-        name, list(groups), query_clusters, list(groups.values()), has_bodies, first, later, first_wrong
+    return _leave_out_own_topic(CalibrationSample(
+        name, list(group_of), own, list(group_of.values()), has_bodies, *collect_labelled_hits(hits), kinds,
+    ))  # fmt: skip
+
+
+def _leave_out_own_topic(sample: CalibrationSample) -> CalibrationSample:
+    """Return the sample with everyday questions only as queries without a right hit.
+
+    Those of the topic that is closest to the archive are left out, as it may be the archive's own.
+    """
+    everyday = sample.is_kind("everyday")
+    own = sample.first_hits.select(everyday)
+    topics = np.array(sample.clusters)[own.query_index]
+    scores = own.features[:, FEATURES.index("score")]
+    names = dict.fromkeys(topics.tolist())
+    closest = max(names, key=lambda topic: float(np.median(scores[topics == topic])), default="")
+    counted = ~everyday | (np.array(sample.clusters) != closest)
+    return replace(
+        sample,
+        first_hits=sample.first_hits.select(~everyday),
+        later_hits=sample.later_hits.select(~everyday),
+        first_wrong_hits=sample.first_wrong_hits.select(counted),
     )
 
 
@@ -177,7 +247,7 @@ def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
 
 
 def default_split(archive: Archive, ranker: Ranker) -> str:
-    """Return dev, else the first split with enough queries. Raises ArchiveError if there is none.
+    """Return dev, else the first split with enough queries, else the one with most; "" if there is none.
 
     Splits that the ranker has not learned from are preferred.
     """
@@ -190,27 +260,7 @@ def default_split(archive: Archive, ranker: Ranker) -> str:
         return name
     names = uncut_splits(archive)
     sizes = {name: len(load_split(archive, name).qrels) for name in names if name != "test" or len(names) == 1}
-    available = ", ".join(f"{name} {size}" for name, size in sizes.items()) or "none"
-    raise _too_few_error(archive, f"labelled queries: {available}")
-
-
-def load_query_clusters(archive: Archive, split_name: str) -> dict[str, str]:
-    """Return the duplicate cluster of each query of a split."""
-    clusters = Clusters.read(archive)
-    return {label.query_id: clusters.cluster_of(label.text_id) for label in read_labels(archive, split_name)}
-
-
-def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES, seed: int = 0) -> list[Question]:
-    """Draw queries from JSON lines, or from the questions of an archive. Raises InputError or ArchiveError."""
-    if not path.is_dir():
-        queries = list(read_queries(path).values())
-        drawn = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
-        return [queries[i] for i in np.sort(drawn)]
-    with Archive.open(path) as archive:
-        sample = list(sample_questions(archive.view(), max_queries, seed))
-    if not sample:
-        raise InputError(f"{path}: an archive without questions; expected one that has some, or a file of queries")
-    return sample
+    return max(sizes, key=sizes.__getitem__, default="")
 
 
 def rank_labelled(
@@ -297,19 +347,20 @@ def _draw_queries(
     return drawn[:max_queries]
 
 
-def _require_right_and_wrong_hits(archive: Archive, name: str, first_hits: LabelledHits) -> None:
-    n_right = int(first_hits.relevant.sum())
-    n_needed = MIN_QUERIES // 10
-    n_wrong = len(first_hits.relevant) - n_right
-    if min(n_right, n_wrong) < n_needed:
-        available = f"{n_right} right and {n_wrong} wrong first hits (split {name})"
-        raise _too_few_error(archive, available, f"{n_needed} of each kind")
-
-
-def _too_few_error(archive: Archive, available: str, needed: str = "") -> ArchiveError:
-    needed = needed or f"{MIN_QUERIES} labelled queries in one split"
-    names = ", ".join(labelled_splits(archive)) or "none"
+def _too_few_error(archive: Archive, n: int) -> ArchiveError:
     return ArchiveError(
-        f"{archive.path}: too little to calibrate on: {available}; at least {needed} are needed (splits: {names}); "
-        "import more duplicate links, rephrasings or an evaluation set"
+        f"{archive.path}: too little to calibrate on: {format_count(n, 'query')} with a label or a title of the "
+        f"archive; at least {MIN_ASKED} are needed; import more questions or duplicate links"
+    )
+
+
+def too_few_labels_error(archive: Archive, sample: CalibrationSample) -> ArchiveError:
+    """Return the error for a precision that needs more labels than the sample has."""
+    found = format_count(sample.count_labelled(), "labelled query")
+    split = f" (split {sample.split})" if sample.split else ""
+    rare = MIN_QUERIES // 10
+    return ArchiveError(
+        f"{archive.path}: too little for a precision: {found}{split}; at least {MIN_QUERIES} labelled queries are "
+        f"needed, {rare} of them with a right and {rare} with a wrong first hit; import more duplicate links, "
+        "rephrasings or an evaluation set, or calibrate without a precision"
     )

@@ -1,32 +1,32 @@
-"""Thresholds above which hits are shown, chosen for a precision, or for abstention on off-topic queries."""
+"""Thresholds above which hits are shown: for a precision, or with a guarantee.
 
-from collections.abc import Mapping, Sequence
+With a guarantee, with 95 % confidence, no more of the first hits shown are wrong than was asked for. The curves are
+fitted on half of the duplicate clusters, and thresholds tested on the other half, of which each cluster counts once. A
+threshold holds if the exact upper bound of the share of wrong hits above it (Clopper and Pearson 1934) is low enough;
+several are tested, each with a part of the allowed error (Learn then Test with Bonferroni's correction, Angelopoulos et
+al. 2021). The thresholds are fixed by the number of hits above them and not by labels, so that the test is exact.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
+from askalike.calibration.calibration import Calibration, Threshold
+from askalike.calibration.samples import CalibrationSample
 from askalike.core.arrays import Bools, Floats, Ints
-from askalike.core.config import Settings
-from askalike.evaluation.intervals import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion, binomial_upper_bound
 from askalike.index.rows import find_distinct
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
 """Minimum number of first hits above a threshold."""
-TARGET_ABSTENTION = 0.9
-"""Minimum share of off-topic queries that get no hit at the threshold for abstention."""
 
 
-class Threshold(Settings):
-    """The probability below which no hit is shown, and the criterion by which it was chosen."""
-
-    probability: float
-    criterion: Literal["precision", "abstention", "guarantee"]
-    share: float = Field(
-        description="the share requested: of hits that are right, or of off-topic queries that get no hit"
-    )
+CONFIDENCE = 0.95
+TESTED_SHARES = (1.0, 0.7, 0.5, 0.35, 0.2)
+"""Shares of the hits that are shown at the thresholds tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +58,6 @@ class ThresholdChoice:
         row = self.in_sample.as_dict() if self.in_sample else None
         cross_validated = self.cross_validated.as_dict()
         return {"target_precision": self.target_precision, "in_sample": row, "cross_validated": cross_validated}
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionPoint:
-    """At a threshold: the off-topic queries that get no hit, and the right first hits that are shown."""
-
-    threshold: float
-    abstained: BinomialProportion
-    retained: BinomialProportion
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the point for JSON."""
-        proportions = {"abstained": self.abstained.as_dict(), "retained": self.retained.as_dict()}
-        return {"threshold": self.threshold, **proportions}
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionCurve:
-    """Points at the thresholds of the grid, and the lowest point at which TARGET_ABSTENTION of the queries abstain."""
-
-    query_count: int
-    points: Sequence[AbstentionPoint]
-    target_point: AbstentionPoint
-
-    @property
-    def threshold(self) -> Threshold:
-        """The threshold of the target point, in the form stored in a calibration."""
-        probability = min(self.target_point.threshold, 1.0)
-        return Threshold(probability=probability, criterion="abstention", share=TARGET_ABSTENTION)
-
-    def abstention_at(self, threshold: float) -> float:
-        """Return the share of off-topic queries without a hit at the greatest measured threshold up to this one."""
-        points = [point for point in (*self.points, self.target_point) if point.threshold <= threshold]
-        return max(points, key=lambda point: point.threshold).abstained.value
-
-    def as_dict(self) -> Mapping[str, Any]:
-        """Return the curve for JSON."""
-        points = [point.as_dict() for point in self.points]
-        return {"queries": self.query_count, "points": points, "target_point": self.target_point.as_dict()}
 
 
 def measure_thresholds(probabilities: Floats, relevant: Bools, query_count: int) -> list[ThresholdRow]:
@@ -143,22 +104,71 @@ def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precisi
     return float(probabilities[order][fits.nonzero()[0][-1]]) if fits.any() else None
 
 
-def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionCurve:
-    """Return the number of off-topic queries without a hit and of right first hits shown at each threshold.
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A threshold that holds, None if none does, and the hits on which it was tested.
 
-    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 if it has no hit.
-    relevant_probabilities: (n,), of the right first hits of labelled queries.
+    precision: the requested share of right hits. wrong: of the hits shown, those that are wrong. coverage: of the
+    queries tested, those with a hit shown.
     """
-    # The lowest threshold that excludes this many is just above the probability of the last of them.
-    last = np.sort(best_probabilities)[int(np.ceil(TARGET_ABSTENTION * len(best_probabilities))) - 1]
-    target = max(float(np.nextafter(last, 2.0)), 0.0)
-    *points, target_point = [
-        _abstention_at(t, best_probabilities, relevant_probabilities) for t in (*THRESHOLD_GRID, target)
-    ]
-    return AbstentionCurve(len(best_probabilities), points, target_point)
+
+    precision: float
+    threshold: float | None
+    wrong: BinomialProportion
+    coverage: BinomialProportion
+
+    @property
+    def saved_threshold(self) -> Threshold | None:
+        """The threshold in the form stored in a calibration."""
+        if self.threshold is None:
+            return None
+        return Threshold(probability=self.threshold, criterion="guarantee", share=self.precision)
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Return everything, for JSON."""
+        shares = {"wrong": self.wrong.as_dict(), "coverage": self.coverage.as_dict()}
+        return {"precision": self.precision, "confidence": CONFIDENCE, "threshold": self.threshold, **shares}
 
 
-def _abstention_at(threshold: float, best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionPoint:
-    abstained = BinomialProportion(int((best_probabilities < threshold).sum()), len(best_probabilities))
-    retained = BinomialProportion(int((relevant_probabilities >= threshold).sum()), len(relevant_probabilities))
-    return AbstentionPoint(threshold, abstained, retained)
+def find_guarantee(probabilities: Floats, wrong: Bools, query_count: int, precision: float) -> Guarantee:
+    """Test thresholds on first hits, (n,), of independent queries that had no part in their probabilities.
+
+    The lowest one that holds is chosen. The hit with the threshold's own probability only fixes it and is not counted.
+    """
+    descending = np.sort(probabilities)[::-1]
+    for share in TESTED_SHARES if len(descending) else ():
+        threshold = descending[max(round(share * len(descending)) - 1, 0)]
+        shown = probabilities > threshold
+        n_wrong, n_shown = int(wrong[shown].sum()), int(shown.sum())
+        if n_shown and binomial_upper_bound(n_wrong, n_shown, (1 - CONFIDENCE) / len(TESTED_SHARES)) <= 1 - precision:
+            lowest = float(np.nextafter(threshold, 2.0))
+            proportions = BinomialProportion(n_wrong, n_shown), BinomialProportion(n_shown, query_count)
+            return Guarantee(precision, lowest, *proportions)
+    return Guarantee(precision, None, BinomialProportion(0, 0), BinomialProportion(0, query_count))
+
+
+def split_clusters(sample: CalibrationSample, seed: int) -> tuple[Bools, Bools]:
+    """Return masks, (queries,): those on which curves are fitted, and of each other cluster the first query."""
+    names = sorted(set(sample.clusters))
+    drawn = np.random.default_rng(seed).permutation(len(names))
+    fitted = {names[at] for at in drawn[: len(names) // 2].tolist()}
+    first = dict(zip(reversed(sample.clusters), range(len(sample.clusters) - 1, -1, -1), strict=True))
+    is_fitted = np.array([cluster in fitted for cluster in sample.clusters], np.bool_)
+    is_tested = np.array([c not in fitted and first[c] == n for n, c in enumerate(sample.clusters)], np.bool_)
+    return is_fitted, is_tested
+
+
+def certify(
+    sample: CalibrationSample, calibration: Calibration, tested: Bools, precision: float, seed: int
+) -> Guarantee:
+    """Return the guarantee of a calibration whose curves were not fitted on the tested queries, (queries,).
+
+    Where only a share of the queries in use has a duplicate, the same share of the tested ones, drawn at random, is as
+    it is; the others get their first wrong hit, as if the archive had no right question.
+    """
+    answerable = np.random.default_rng(seed).random(len(sample.queries)) < calibration.prevalence
+    parts = (sample.first_hits.select(tested & answerable), sample.first_wrong_hits.select(tested & ~answerable))
+    features = np.concatenate([part.features for part in parts])
+    probabilities: Floats = np.array([calibration.estimate(row[None])[0] for row in features], np.float64)
+    wrong = ~np.concatenate([part.relevant for part in parts])
+    return find_guarantee(probabilities, wrong, int(tested.sum()), precision)

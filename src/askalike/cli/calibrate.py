@@ -9,27 +9,24 @@ from typing import Annotated, Any
 from typer import Option
 
 import askalike.cli.options as options
-from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
-from askalike.calibration.guarantee import CONFIDENCE, Guarantee
+from askalike.calibration.calibrate import CalibrationReport, KnownTitles, calibrate_each_use
+from askalike.calibration.calibration import Threshold
 from askalike.calibration.reliability import GroupAverages, Reliability
-from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
+from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, MIN_QUERIES
 from askalike.calibration.thresholds import (
+    CONFIDENCE,
     MIN_HITS_ABOVE,
-    TARGET_ABSTENTION,
-    AbstentionCurve,
-    Threshold,
+    Guarantee,
     ThresholdChoice,
     ThresholdRow,
 )
 from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
-from askalike.core.records import Question
 from askalike.core.values import format_count
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.measuring import describe_choice
-from askalike.rankers import Ranker
 from askalike.store import Archive
 
-OFF_TOPIC_HELP = "Queries that should find nothing: JSON lines, or another archive."
 PRECISION_HELP = "Set the threshold above which this share of first hits is right."
 GUARANTEE_HELP = f"{PRECISION_HELP[:-1]}, with 95 % confidence."
 PREVALENCE_HELP = "The share of new questions that somebody has asked before."
@@ -49,8 +46,7 @@ def calibrate_command(
     ] = None,
     precision: Precision = None,
     guarantee: GuaranteedPrecision = None,
-    off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
-    prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; with --off-topic 0.5")] = None,
+    prevalence: Annotated[float | None, options.share(PREVALENCE_HELP, "1; 0.5 with few labels")] = None,
     titles: Annotated[bool, Option("--titles", help="Use titles alone as queries, as people type them.")] = False,
     max_queries: Annotated[int, Option("--sample", min=1, help="Use at most this many queries.")] = MAX_QUERIES,
     per_cluster: Annotated[int, Option(min=1, help="Use at most this many queries of one cluster.")] = MAX_PER_CLUSTER,
@@ -60,30 +56,27 @@ def calibrate_command(
 ) -> None:
     """Turn a ranker's scores into probabilities, and measure how reliable they are.
 
-    If questions have bodies, there are two calibrations: one for whole questions, as `dedupe` and the queue use them,
-    and one for titles, as people type them. With --titles there is only the second. Afterwards `search` shows
-    probabilities and hides hits below the threshold. --precision sets the threshold; otherwise --off-topic sets it
-    so that nine in ten of those queries find nothing. --guarantee 0.9 sets one above which, with 95 % confidence, at
-    most one in ten first hits is wrong; curves are then fitted on half of the labels, and it is tested on the others.
-    The calibration is valid for this ranker and these settings, until a tenth of the archive has changed.
+    If questions have bodies, there are two calibrations: one for whole questions, and one for titles, as people type
+    them. With --titles there is only the second. Afterwards `search` shows probabilities. --precision sets a threshold,
+    below which hits are hidden. --guarantee 0.9 sets one above which, with 95 % confidence, at most one in ten first
+    hits is wrong; curves are then fitted on half of the labels, and it is tested on the others. With fewer than 100
+    labelled questions probabilities are less sure. A calibration that makes known titles worse is refused. It is valid
+    for this ranker and these settings, until a tenth of the archive has changed.
 
     Examples:
 
     ```
     askalike calibrate DIR
-    askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
+    askalike calibrate DIR --precision 0.9 --verbose
     ```
     """
     with Archive.open(directory, engine) as archive, progress_bar("calibrating") as progress:
-        off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = options.build_ranker(archive, ranker, settings, fields)
-        by_off_topic = off_topic and precision is None and guarantee is None
-        share = prevalence if prevalence is not None else 0.5 if by_off_topic else 1.0
         results = calibrate_each_use(
-            archive, built, split, precision=precision, guarantee=guarantee, prevalence=share, titles_only=titles,
+            archive, built, split, precision=precision, guarantee=guarantee, prevalence=prevalence, titles_only=titles,
             max_queries=max_queries, max_per_cluster=per_cluster, seed=seed, progress=progress, resume=True,
         )  # fmt: skip
-        calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
+        calibrated = [SavedCalibration(result, result.calibration.save(directory)) for result in results]
         remark = describe_choice(archive, built, results[0].sample.split)
     if json:
         first, *others = [each.as_dict() for each in calibrated]
@@ -91,58 +84,41 @@ def calibrate_command(
         return
     if remark:
         print_remark(f"askalike: {remark}")
-    _print_calibrations(calibrated, directory, off_topic, seed, verbose)
+    _print_calibrations(calibrated, directory, seed, verbose)
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCalibration:
-    """A saved calibration with its report, the threshold that was picked, and abstention on off-topic queries."""
+    """A report, and the file in which its calibration is saved."""
 
     report: CalibrationReport
-    curve: AbstentionCurve | None
-    threshold: Threshold | None
     path: Path
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the single hits, for JSON."""
-        chosen = {
-            "abstention": self.curve and self.curve.as_dict(),
-            "threshold": self.threshold and self.threshold.model_dump(),
-        }
-        return {**self.report.as_dict(), **chosen, "path": str(self.path)}
+        threshold = self.report.calibration.threshold
+        return {**self.report.as_dict(), "threshold": threshold and threshold.model_dump(), "path": str(self.path)}
 
 
-def _save(
-    directory: Path, archive: Archive, ranker: Ranker, report: CalibrationReport, off_topic: Sequence[Question]
-) -> SavedCalibration:
-    """Save a calibration with the threshold for the requested precision, else for abstention on off-topic queries."""
-    curve = measure_abstention(archive, ranker, report, off_topic, resume=True) if off_topic else None
-    is_by_off_topic = report.threshold_choice is None and report.guarantee is None
-    threshold = curve.threshold if curve and is_by_off_topic else report.calibration.threshold
-    path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
-    return SavedCalibration(report, curve, threshold, path)
-
-
-def _print_calibrations(
-    calibrated: Sequence[SavedCalibration], directory: Path, off_topic: Path | None, seed: int, verbose: bool
-) -> None:
+def _print_calibrations(calibrated: Sequence[SavedCalibration], directory: Path, seed: int, verbose: bool) -> None:
     """Print what each calibration gives a search. verbose: with all that was measured."""
     for each in calibrated:
         if len(calibrated) > 1:
             print("while typing, by titles:" if each.report.calibration.titles_only else "whole questions:")
-        print(format_verdict(each.report, each.curve, each.threshold))
+        calibration = each.report.calibration
+        print(format_verdict(each.report) if calibration.is_sure else _format_less_sure(each.report))
+        if each.report.known_titles:
+            print(_format_known(each.report.known_titles))
         if verbose:
-            print(f"\n{format_report(each.report, directory, seed)}")
-            if each.curve and off_topic:
-                print(f"\n{_format_abstention(each.curve, off_topic)}")
-            print()
-        print(f"{_format_saved(each.threshold, each.report.calibration.prevalence)}\nkept in {each.path}")
+            print(f"\n{format_report(each.report, directory, seed)}\n")
+        print(f"{_format_saved(calibration.threshold, calibration.prevalence)}\nkept in {each.path}")
     if not verbose:
         print("all that was measured, with its intervals: --verbose")
 
 
-def format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
+def format_verdict(report: CalibrationReport) -> str:
     """Return sentences on how useful the probabilities are for search."""
+    threshold = report.calibration.threshold
     row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
     if row is None:
         queries = len(report.sample.queries)
@@ -154,9 +130,6 @@ def format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, thr
         sentences = [f"at {row.probability:.0%} or more, {_in_ten(row.precision.value)} first hits are right; {shown}"]
     if report.guarantee:
         sentences.append(_format_guarantee(report.guarantee))
-    if curve:
-        share = curve.abstention_at(threshold.probability if threshold else 0.0)
-        sentences.append(f"{share:.0%} of {curve.query_count:,} off-topic questions get nothing")
     return "\n".join(sentences)
 
 
@@ -232,19 +205,20 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
     return f"search shows probabilities, and {shown}\nprobabilities hold {for_whom}"
 
 
-def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
-    rows = [
-        (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
-        for point in curve.points
-    ]
-    queries = format_count(curve.query_count, "off-topic query")
-    title = f"{queries} of {source} that get nothing, and right first hits kept, by threshold"
-    table = to_text(ResultTable(title, ("probability", "abstain", "kept"), rows))
-    at = curve.target_point
+def _format_less_sure(report: CalibrationReport) -> str:
+    """Return how sure a calibration on few labels is."""
+    labelled = format_count(report.sample.count_labelled(), "labelled question")
     return (
-        f"{table}at {at.threshold:.3f}, the lowest one where {TARGET_ABSTENTION:.0%} of them abstain: "
-        f"abstain {format_proportion(at.abstained)} of {at.abstained.n:,}, "
-        f"kept {format_proportion(at.retained)} of {at.retained.n:,} right first hits"
+        f"less sure: {labelled}, of {MIN_QUERIES} that are needed, so own titles with a slip and everyday questions "
+        "show what right and wrong is; a probability is about the least that it can be, and grades go by scores"
+    )
+
+
+def _format_known(known: KnownTitles) -> str:
+    same, before = (BinomialProportion(count, known.n) for count in (known.same, known.same_uncalibrated))
+    return (
+        f"of {known.n:,} own titles with a slip, {format_proportion(same)} are called the same; "
+        f"without the calibration {before.value:.3f}"
     )
 
 

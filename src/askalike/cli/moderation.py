@@ -13,9 +13,10 @@ from askalike.cli.output import NO_RESULT_MESSAGE, format_proportion, progress_b
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count
-from askalike.moderation.dedupe import DedupeReport, dedupe
+from askalike.moderation.dedupe import DEFAULT_PROBABILITY, DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.moderation.pairs import MIN_DECISIONS
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, find_source_answer, list_drafts, reject_draft
@@ -34,19 +35,14 @@ def dedupe_command(
     settings: options.Assignments = None,
     fields: options.Fields = None,
     engine: options.Engine = None,
-    min_probability: Annotated[
-        float | None, options.share("Minimum probability of a pair; needs a calibration.", "0.5")
-    ] = None,
-    min_similarity: Annotated[
-        float | None, options.share("Minimum similarity of a pair, for an uncalibrated ranker.", "0.7")
-    ] = None,
+    min_probability: Annotated[float, options.share("Minimum probability of a pair.")] = DEFAULT_PROBABILITY,
     jobs: options.Jobs = 1,
     ray: options.Ray = None,
 ) -> None:
     """Find clusters of duplicates and propose an original for each.
 
-    Compares probabilities if the ranker is calibrated, similarities otherwise. An interrupted run resumes with the same
-    command.
+    Needs no calibration; decisions on pairs in the queue make the probabilities better. An interrupted run resumes with
+    the same command.
 
     Examples:
 
@@ -58,17 +54,13 @@ def dedupe_command(
     bar = progress_bar("looking for duplicates")
     with use_workers(jobs, ray), Archive.open(directory, engine) as archive, bar as report:
         built = options.build_ranker(archive, ranker, settings, fields)
-        result = dedupe(
-            archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report
-        )  # fmt: skip
+        result = dedupe(archive, built, output, min_probability=min_probability, progress=report)
     members = sum(len(proposal.members) for proposal in result.proposals)
     clusters = f"{format_count(len(result.proposals), 'cluster')} of {format_count(members, 'question')}"
-    if result.duplicate_rate is None:
-        print(f"by similarity, not a probability: {result.uncalibrated_reason}")
-        print(f"{clusters} at a similarity of {result.threshold}: {output}")
-    else:
-        print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
-        print(f"{clusters} at a probability of {result.threshold}: {output}")
+    print(f"{clusters} at a probability of {result.threshold}: {output}")
+    if not result.curve.is_sure:
+        decided = format_count(result.curve.decisions, "decision")
+        print(f"probabilities are less sure: {decided} on pairs so far, of {MIN_DECISIONS}")
     if result.proposals:
         print(_format_precision(result))
     if recall := result.link_recall.n:

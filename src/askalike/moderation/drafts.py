@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from askalike.core.records import Answer, Question
-from askalike.moderation.pairs import PairProbabilities, cluster_pairs, pair_key
+from askalike.moderation.pairs import PairValues, cluster_pairs, pair_key
 from askalike.store import Archive, connected_components
 from askalike.store.candidate_pairs import list_proposals
 from askalike.store.contents import find_identical_questions
@@ -32,10 +32,10 @@ def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
 def find_groups(archive: Archive) -> list[list[str]]:
     """Return the ids of each group of two or more questions, the largest groups first, ties by their first id.
 
-    Proposals have probabilities if the archive's ranker is calibrated, and are made while the archive is served.
+    Proposals are made while the archive is served.
     """
     name_of = _certain_names(archive)
-    pairs: PairProbabilities = {}
+    pairs: PairValues = {}
     proposed: set[str] = set()
     for proposal in list_proposals(archive, "open", MAX_PROPOSALS):
         if (proposal.probability or 0.0) < MIN_JOINING_PROBABILITY:

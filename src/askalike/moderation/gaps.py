@@ -10,7 +10,7 @@ from itertools import combinations
 
 from askalike.calibration.calibration import Calibrator
 from askalike.core.errors import ArchiveError
-from askalike.moderation.pairs import PairProbabilities, cluster_pairs
+from askalike.moderation.pairs import PairValues, cluster_pairs
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, query_log
 from askalike.text.analyzer import Analyzer, content_analyzer
@@ -179,7 +179,7 @@ def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[Wo
     return clusters + [[words] for words in order if words not in clustered]
 
 
-def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> PairProbabilities:
+def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> PairValues:
     """Return the cosine, with words weighted by rarity, of each pair of phrasings that share a rare enough word."""
     phrasings_with: dict[str, list[WordKey]] = defaultdict(list)
     for words in phrasings:
@@ -187,7 +187,7 @@ def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> 
             phrasings_with[word].append(words)
     weight = {word: math.log(1 + len(phrasings) / len(phrasings_with[word])) ** 2 for word in phrasings_with}
     length = {words: math.sqrt(sum(weight[word] for word in words)) for words in phrasings}
-    pairs: PairProbabilities = {}
+    pairs: PairValues = {}
     for candidates in phrasings_with.values():
         for one, other in combinations(candidates, 2) if len(candidates) <= MAX_PHRASINGS_PER_WORD else ():
             pair = (ids[one], ids[other])

@@ -1,209 +1,231 @@
-"""Links from questions to their nearest neighbours, pairs from the links in both directions, clusters of the pairs.
+"""Pairs of questions: their similarity, the same whichever asks and whichever command compares, and their clusters.
 
-A pair has the probability that both ask the same, or their similarity.
+It is the mean of how similar the titles are, and the whole texts. With an encoder it is the similarity of vectors:
+words in common are no evidence in titles of one pattern. Titles that are one telling word or number apart are not the
+same, and what both bodies quote, such as a form or an exercise, weighs nothing.
+
+The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of three sites that were
+read one by one (`experiments/pairs.py`). The more questions an archive has, the more are similar by chance. The
+decisions on its pairs shift the curve, each from the first on.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import AbstentionThreshold
-from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.calibration.differences import FULL_SAMENESS, INTERCEPT, WEIGHTS
-from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
-from askalike.calibration.samples import load_hits, retrieve_hits
+from askalike.calibration.differences import COUNTED_TITLES, TitleDifferences
+from askalike.calibration.features import CALIBRATION_DEPTH
+from askalike.core.arrays import Docids, Floats
 from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
-from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, create, open_current, resume_work
-from askalike.store import Archive, Clusters, View
+from askalike.rankers import Ranker, Retrieved, Searcher, create, open_current, resume_work, search
+from askalike.store import Archive, View, sample_questions
+from askalike.store.candidate_pairs import read_decisions
+from askalike.text.analyzer import content_analyzer
+from askalike.text.courtesies import split_request
+from askalike.text.words import WORD, fold_title
 
-A = TypeVar("A")
-B = TypeVar("B")
 BATCH_SIZE = 1_024
-_Batch = Mapping[str, Question]
-MIN_PROBABILITY = 0.05
+MIN_SIMILARITY = 0.5
+"""Minimum similarity of a link."""
+PASSAGE_WORDS = 8
+"""Number of consecutive words that two bodies have in common if they quote the same text."""
+MAX_BODY_WORDS = 1_000
+"""Maximum number of words of a body that are compared."""
+CACHED_BODIES = 4_096
+FORMAT = 1
+"""Of saved links; another one searches again."""
+Link = tuple[str, str, float]
+"""(question id, hit id, similarity from this question to the hit)."""
+PairValues = dict[tuple[str, str], float]
+"""(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -8.01, 14.85, -0.55
+"""Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
+SHIFT_SPREAD = 1.0
+"""Standard deviation of the shift of the log odds that is expected before any decision."""
+MIN_DECISIONS = 50
+"""Number of decisions from which a probability is sure."""
+MAX_STEPS = 50
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
-UNFOUND_RANK = 2 * CALIBRATION_DEPTH
-"""The rank assumed if a question does not find the other."""
-SIMILARITY_SHARE = 2 / 3
-"""Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
-MIN_DUPLICATE_RATE = 0.001
-"""Minimum of the estimated share with a duplicate, which can be 0 from few questions."""
-Link = tuple[str, str, float]
-"""(question id, hit id, value); the links of a question are consecutive, best first."""
-PairProbabilities = dict[tuple[str, str], float]
-"""(an id, a greater id) → the probability that both ask the same, or their similarity without a calibration."""
 
 
 def pair_key(one: str, other: str) -> tuple[str, str]:
-    """Return the key of two questions in PairProbabilities."""
+    """Return the key of two questions in PairValues."""
     return min(one, other), max(one, other)
 
 
-class Linker(Protocol):
-    """Finds a question's links among its hits, and makes pairs from the links of all questions."""
+class PairFinder:
+    """Finds the questions that are similar to others of the archive. searcher: of a ranker, opened on the view."""
 
-    @property
-    def with_bodies(self) -> bool:
-        """Whether questions are searched for with their bodies."""
+    def __init__(self, view: View, searcher: Searcher) -> None:
+        self._view, self._searcher = view, searcher
+        self._differences = TitleDifferences(lambda: [q.title for q in sample_questions(view, COUNTED_TITLES)])
+        self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
-    @property
-    def key(self) -> Any:
-        """The parameters of the links other than archive and ranker, for JSON."""
-
-    def find(
-        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
-    ) -> tuple[list[Link], list[Link]]:
-        """Return the links of some questions, and for each with a hit the link to its first hit, with any value."""
-
-    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
-        """Return the pairs. first_links: see `find`, of questions drawn from the whole archive."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbableLinker(Linker):
-    """Links with the calibrated probability that a hit asks the same."""
-
-    calibration: Calibration
-
-    @property
-    def with_bodies(self) -> bool:
-        return self.calibration.has_bodies
-
-    @property
-    def key(self) -> Any:
-        curves = self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
-        return {**curves, "sameness": (FULL_SAMENESS, INTERCEPT, *WEIGHTS)}
-
-    def find(
-        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
-    ) -> tuple[list[Link], list[Link]]:
-        """See Linker.find; links have at least MIN_PROBABILITY.
-
-        Questions of an archive whose titles are one telling word apart are mostly two questions, unlike a query and
-        what it finds: their sameness counts in full.
-        """
+    def find(self, questions: Sequence[Question]) -> list[Link]:
+        """Return the links of some questions: to those that each finds by its title or its whole text."""
+        if not questions:
+            return []
+        whole = {q.id: replace(q, id=f"\n{q.id}", title=self._read_title(q)) for q in questions}  # finds itself, too
+        readings = [{id: replace(question, body="") for id, question in whole.items()}, whole]
+        found = [search(self._searcher, reading, CALIBRATION_DEPTH + 1) for reading in readings]
+        own = self._view.docids(whole)
+        docids = [
+            np.unique(np.concatenate([[own[id]], *(each.docids[row] for each in found)])).astype(np.int64)
+            for row, id in enumerate(whole)
+        ]
+        by_title, by_text = (_compare(self._searcher, each, docids) for each in found)
+        texts = self._view.questions_by_docid(np.concatenate(docids).tolist())
         links: list[Link] = []
-        first: list[Link] = []
-        for hits in load_hits(searcher.view, retrieved):
-            features = hits.compute_features(extractor)
-            factors = np.minimum(features[:, SAMENESS_COLUMN] / FULL_SAMENESS, 1.0)
-            values = (self.calibration.curve_probabilities(features) * factors).tolist()
-            own = [(hits.query.id, hit.id, value) for hit, value in zip(hits.documents, values, strict=True)]
-            first += own[:1]
-            links += [link for link in own if link[2] >= MIN_PROBABILITY]
-        return links, first
+        for row, question in enumerate(questions):
+            place = docids[row].tolist().index(own[question.id])
+            titles, wholes = (np.minimum(each[row] / max(each[row][place], 1e-9), 1) for each in (by_title, by_text))
+            for docid, title, text in zip(docids[row].tolist(), titles.tolist(), wholes.tolist(), strict=True):
+                hit = texts.get(docid)
+                if hit and hit.id != question.id and title + text >= 2 * MIN_SIMILARITY:
+                    links.append((question.id, hit.id, self._combine(question, hit, title, text)))
+        return links
 
-    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
-        return self.combine_at(estimate_duplicate_rate(archive, self.calibration, first_links), links)
+    def _combine(self, question: Question, hit: Question, title: float, text: float) -> float:
+        """Return the similarity of two questions from those of their titles and their whole texts.
 
-    def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
-        """Return the probability of each pair in an archive where a share of `rate` of the questions has a duplicate.
-
-        The mean over the directions in which one finds the other is shifted from the prior of the calibration's
-        queries, all of which have a duplicate, to `rate`. Good ranks in both directions are further evidence: the odds
-        are multiplied by UNFOUND_RANK over the larger of both ranks, which leaves pairs found in only one direction
-        unchanged.
+        Bodies that quote the same text are no more similar than the titles, unless the titles are equal.
         """
-        directions = list(_group_by_pair(links))
-        means = np.array(
-            [np.mean([value for value, _ in pair_links.values()]) for _, pair_links in directions], np.float64
-        )
-        votes = np.array([UNFOUND_RANK / _larger_rank(pair_links) for _, pair_links in directions], np.float64)
-        shifted = shift_prior(means, self.calibration.base_rate, rate)
-        weighted = shifted * votes
-        probabilities = weighted / (weighted + 1 - shifted)
-        return dict(zip((pair for pair, _ in directions), probabilities.tolist(), strict=True))
+        titles = self._read_title(question), self._read_title(hit)
+        if len(set(map(fold_title, titles))) == 1:
+            return (title + text) / 2
+        sameness = self._differences.sameness(*titles, hit.language or self._searcher.language)
+        own, other = (self._passages(each.body, each.markup) for each in (question, hit))
+        return sameness * (title + (min(title, text) if own & other else text)) / 2
+
+    def _read_title(self, question: Question) -> str:
+        """Return a title without courtesies."""
+        return " ".join(split_request(question.title, question.language or self._searcher.language))
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarLinker(Linker):
-    """Links with the absolute score of a hit, without a calibration. min_similarity: the minimum for a link."""
-
-    min_similarity: float
-    with_bodies: ClassVar[bool] = True
-
-    @classmethod
-    def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
-        """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
-        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).usual.related)
-
-    @property
-    def key(self) -> Any:
-        return {"min_similarity": self.min_similarity}
-
-    def find(
-        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
-    ) -> tuple[list[Link], list[Link]]:
-        links: list[Link] = []
-        ids = searcher.view.ids(retrieved.distinct_docids)
-        scores = add_absolute(searcher, retrieved).absolute or ()
-        for one, docids, values in zip(retrieved.queries, retrieved.docids, scores, strict=True):
-            found = zip(docids.tolist(), values.tolist(), strict=True)
-            links += [(one.id, ids[docid], v) for docid, v in found if docid in ids and v >= self.min_similarity]
-        return links, []
-
-    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link] = ()) -> PairProbabilities:
-        """Return the similarity of each pair, from 0 to 1; it is not a probability.
-
-        It is two thirds of the mean absolute score plus one third of 1 over the larger rank of both directions.
-        """
-        pairs = {}
-        for pair, pair_links in _group_by_pair(links):
-            score = min(1.0, sum(value for value, _ in pair_links.values()) / len(pair_links))
-            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(pair_links)
-        return pairs
+def _compare(searcher: Searcher, found: Retrieved, docids: Sequence[Docids]) -> Sequence[Floats]:
+    """Return how similar each query is to its documents: by vectors if the ranker has some, else by words."""
+    scored = searcher.score(found.queries, docids, found)
+    dense = [part for part in scored.parts if part.similarities is not None] or [scored]
+    rows = zip(*(part.absolute or () for part in dense), strict=True)
+    return [np.mean([np.nan_to_num(scores) for scores in row], axis=0) for row in rows]
 
 
-_Directions = Mapping[str, tuple[float, int]]
-"""The id of the question that finds the other → the link's value and rank, from 1."""
+def find_passages(body: str, markup: Any) -> frozenset[int]:
+    """Return the hashes of all runs of PASSAGE_WORDS consecutive words of a body, code left out."""
+    plain = content_analyzer().plain_text(body, markup).casefold()
+    words = [match[0] for match in islice(WORD.finditer(plain), MAX_BODY_WORDS)]
+    runs = (words[start : start + PASSAGE_WORDS] for start in range(len(words) - PASSAGE_WORDS + 1))
+    return frozenset(hash(" ".join(run)) for run in runs)
 
 
-def _group_by_pair(links: Iterable[Link]) -> Iterator[tuple[tuple[str, str], _Directions]]:
-    """Yield each pair with its directions. A repeated link counts once."""
-    pairs: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
-    ranks: dict[str, int] = {}
-    for question_id, hit_id, value in links:
-        directions = pairs.setdefault(pair_key(question_id, hit_id), {})
-        if question_id not in directions:
-            ranks[question_id] = ranks.get(question_id, 0) + 1
-            directions[question_id] = value, ranks[question_id]
-    yield from pairs.items()
+def combine_links(links: Iterable[Link]) -> PairValues:
+    """Return the mean similarity of the questions that find each other. A repeated link counts once."""
+    by_direction = {(question_id, hit_id): similarity for question_id, hit_id, similarity in links}
+    return {
+        (one, other): (similarity + by_direction[other, one]) / 2
+        for (one, other), similarity in by_direction.items()
+        if one < other and (other, one) in by_direction
+    }
 
 
-def _larger_rank(directions: _Directions) -> int:
-    return max(rank for _, rank in directions.values()) if len(directions) == 2 else UNFOUND_RANK
+def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = None) -> PairValues:
+    """Return the pairs of questions that find each other.
 
-
-def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_links: Sequence[Link]) -> float:
-    """Return the estimated share of questions whose first hit asks the same.
-
-    first_links: from questions drawn from the whole archive to their first hits, with the curves' values. Not all
-    duplicates are labelled, so the share of first hits with a label is a lower bound.
+    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
+    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers`
+    share the searches.
     """
-    probabilities = np.array([value for _, _, value in first_links], np.float64)
-    lowest = max(MIN_DUPLICATE_RATE, _labelled_share(archive, first_links))
-    estimate = estimate_prevalence(probabilities, calibration.base_rate)
-    return min(max(estimate, lowest), calibration.base_rate)
+    view = archive.view()
+    n = len(view)
+
+    def search_from(done: int) -> Iterator[list[Link]]:
+        searcher = open_current(ranker, view)
+        batches = islice(chunks((question for _, question in view.questions()), BATCH_SIZE), done, None)
+        for number, links in enumerate(_search_batches(archive, searcher, ranker, batches), done + 1):
+            yield links
+            if progress:
+                progress(min(number * BATCH_SIZE, n), n)
+
+    key = [FORMAT, MIN_SIMILARITY, PASSAGE_WORDS]
+    lines = resume_work("neighbours", ranker, view, key, math.ceil(n / BATCH_SIZE), search_from)
+    return combine_links(tuple(link) for links in lines for link in links)
 
 
-def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
-    names = Clusters.read(archive).visible_names
-    n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
-    return n_labelled / max(len(links), 1)
+def _search_batches(
+    archive: Archive, searcher: Searcher, ranker: Ranker, batches: Iterable[Sequence[Question]]
+) -> Iterator[list[Link]]:
+    if not has_workers():
+        return map(PairFinder(archive.view(), searcher).find, batches)
+    values = ranker.name, dict(ranker.values)
+    return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values), batches)
 
 
-def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:
+def _search_batch(
+    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], batch: Sequence[Question]
+) -> list[Link]:
+    """Return the links of one batch, in a worker that opens the committed archive and index."""
+    with Archive.open(path, engine) as archive:
+        view = archive.view()
+        return PairFinder(view, create(*ranker, archive).open(view)).find(batch)
+
+
+class PairCurve(NamedTuple):
+    """The curve of an archive. shift: of the log odds, by decisions."""
+
+    questions: int
+    shift: float = 0.0
+    decisions: int = 0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether enough pairs of the archive were decided."""
+        return self.decisions >= MIN_DECISIONS
+
+    def probability(self, similarity: float) -> float:
+        """Return the probability that a pair of this similarity asks the same."""
+        return _sigmoid(self._log_odds(similarity) + self.shift)
+
+    def learn(self, decided: Sequence[tuple[float, bool]]) -> "PairCurve":
+        """Return the curve after decisions: (similarity, whether the pair was accepted) of each.
+
+        The shift is the most probable one, by Newton's method.
+        """
+        shift = 0.0
+        odds = [(self._log_odds(similarity), accepted) for similarity, accepted in decided]
+        for _ in range(MAX_STEPS if odds else 0):
+            expected = [_sigmoid(base + shift) for base, _ in odds]
+            gradient = sum(accepted - p for p, (_, accepted) in zip(expected, odds, strict=True))
+            gradient -= shift / SHIFT_SPREAD**2
+            step = gradient / (sum(p * (1 - p) for p in expected) + 1 / SHIFT_SPREAD**2)
+            shift += step
+            if abs(step) < 1e-9:
+                break
+        return self._replace(shift=shift, decisions=len(decided))
+
+    def _log_odds(self, similarity: float) -> float:
+        size = math.log(max(self.questions, 1))
+        return INTERCEPT + SIMILARITY_WEIGHT * similarity + SIZE_WEIGHT * size
+
+
+def fit_pair_curve(archive: Archive, ranker: Ranker) -> PairCurve:
+    """Return the curve of an archive, with the decisions on pairs that this ranker proposed."""
+    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker.name))
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-max(min(value, 500.0), -500.0)))
+
+
+def cluster_pairs(pairs: PairValues, min_probability: float) -> list[frozenset[str]]:
     """Return clusters of two or more questions linked by pairs of at least `min_probability`, by their smallest id.
 
     Pairs are processed by descending probability, ties by ids, so their order does not matter. A pair is ignored if
@@ -227,75 +249,7 @@ def cohesion(linked: Mapping[tuple[str, str], float], first: Iterable[str], seco
     return sum(is_linked) / len(is_linked)
 
 
-def mean_link_probability(pairs: PairProbabilities, members: Iterable[str]) -> float:
+def mean_link_probability(pairs: PairValues, members: Iterable[str]) -> float:
     """Return the mean probability of the pairs within a cluster that have one."""
     probabilities = [pairs[pair] for pair in combinations(sorted(members), 2) if pair in pairs]
     return sum(probabilities) / len(probabilities)
-
-
-def find_neighbours(
-    archive: Archive, ranker: Ranker, linker: Linker, progress: Progress | None = None
-) -> tuple[PairProbabilities, Sequence[Link]]:
-    """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
-
-    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
-    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers`
-    share the searches.
-    """
-    view = archive.view()
-    n = len(view)
-
-    def search(done: int) -> Iterator[list[Any]]:
-        searcher = open_current(ranker, view)
-        batches = islice(_read_batches(view, linker.with_bodies), done, None)
-        for number, line in enumerate(_search_batches(archive, searcher, ranker, linker, batches), done + 1):
-            yield line
-            if progress:
-                progress(min(number * BATCH_SIZE, n), n)
-
-    lines = list(resume_work("neighbours", ranker, view, linker.key, math.ceil(n / BATCH_SIZE), search))
-    first_links = [link for _, first in lines for link in first]
-    return linker.combine(archive, (link for links, _ in lines for link in links), first_links), first_links
-
-
-def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
-    for batch in chunks(view.questions(), BATCH_SIZE):
-        yield {q.id: q if with_bodies else replace(q, body="") for _, q in batch}
-
-
-def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """Yield the function's result for each item, while a thread computes the next one."""
-    with ThreadPoolExecutor(1) as pool:
-        current: Future[B] | None = None
-        for item in items:
-            following = pool.submit(function, item)
-            if current:
-                yield current.result()
-            current = following
-        if current:
-            yield current.result()
-
-
-def _search_batches(
-    archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
-) -> Iterator[list[Any]]:
-    if not has_workers():
-        return _search_here(archive.view(), searcher, linker, batches)
-    values = ranker.name, dict(ranker.values)
-    return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
-
-
-def _search_here(view: View, searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
-    extractor = HitFeatureExtractor(view.language, view)
-    for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
-        yield list(linker.find(searcher, retrieved, extractor))
-
-
-def _search_batch(
-    path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], linker: Linker, batch: _Batch
-) -> list[Any]:
-    """Return the line of one batch, in a worker that opens the committed archive and index."""
-    with Archive.open(path, engine) as archive:
-        view = archive.view()
-        searcher = create(*ranker, archive).open(view)
-        return next(_search_here(view, searcher, linker, [batch]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import NO_GRADE, AbstentionRule, AbstentionThreshold
-from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
+from askalike.calibration.calibration import Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.hits import TYPED_QUERY_ID, Explain, Explanation, SearchHit
@@ -374,7 +374,7 @@ class ArchiveRetriever:
         rule = opened.used.abstention.known_rule if has_minimum else opened.abstention
         criteria = Criteria(
             request.k, filter, [rule.limits(one) if rule else NO_GRADE for one in retrieved.queries],
-            calibrator if calibration else None, calibration.likely_from if calibration else LIKELY_FROM,
+            calibrator if calibration else None, calibration.likely_from if calibration else None,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,
         )  # fmt: skip

@@ -30,17 +30,17 @@ class Criteria:
 
     k: maximum number of questions. filter: the condition that each satisfies, if there is one. limits: those of each
     query's grades. calibrator: estimates probabilities; None without a calibration. likely_from: the probability from
-    which a hit asks the same. threshold: the calibrated one, from which a hit is related; 0 without one.
-    min_similarity, min_probability: the minimum that a request asked for instead of grades, or None. answered_first: a
-    closed or unanswered question stands behind an open, answered one whose score is lower by at most this share, unless
-    its title was typed; scores stay as they are.
+    which a hit asks the same; None if its score decides. threshold: the calibrated one, from which a hit is related; 0
+    without one. min_similarity, min_probability: the minimum that a request asked for instead of grades, or None.
+    answered_first: a closed or unanswered question stands behind an open, answered one whose score is lower by at most
+    this share, unless its title was typed; scores stay as they are.
     """
 
     k: int
     filter: Filter | None
     limits: Sequence[GradeLimits]
     calibrator: Calibrator | None
-    likely_from: float
+    likely_from: float | None
     threshold: float
     min_similarity: float | None
     min_probability: float | None
@@ -198,8 +198,9 @@ class _Grader:
             return "related" if is_related or self._is_keyword_of(question) else None
         is_same = similarity >= self._limits.same
         if probability is not None:
-            is_same = probability >= self._criteria.likely_from
-            is_related = probability >= self._criteria.threshold if self._criteria.threshold else is_related
+            likely_from, threshold = self._criteria.likely_from, self._criteria.threshold
+            is_same = is_same if likely_from is None else probability >= likely_from
+            is_related = probability >= threshold if threshold else is_related
         return "same" if is_same else "related" if is_related else None
 
     def _is_keyword_of(self, question: Question) -> bool:

@@ -3,9 +3,8 @@
 No pair is decided automatically.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Any, Literal, get_args
 
 from askalike.core.errors import ArchiveError
@@ -44,7 +43,7 @@ class AlreadyDecidedError(ArchiveError):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePair:
-    """A likely duplicate of another question, with its probability (None if uncalibrated) and score by a ranker."""
+    """A likely duplicate of another question, with its probability and, as score, their similarity by a ranker."""
 
     duplicate_id: str
     original_id: str
@@ -134,6 +133,12 @@ def count_by_state(archive: Archive) -> dict[ProposalState, int]:
     return {state: counts.get(state, 0) for state in PROPOSAL_STATES}
 
 
+def read_decisions(archive: Archive, ranker: str) -> list[tuple[float, bool]]:
+    """Return the similarity of each decided pair that this ranker proposed, and whether it was accepted."""
+    sql = "SELECT score, state = 'accepted' FROM proposals WHERE ranker = ? AND state IN ('accepted', 'rejected')"
+    return [(score, bool(accepted)) for score, accepted in archive._connection.execute(sql, (ranker,))]
+
+
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
     """Return the proposal decided last, by anyone or by one user; `undo_decision` would reopen it."""
     sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.decided_by = ?1 OR ?1 IS NULL)
@@ -209,10 +214,6 @@ class ProposalScan:
     change: int
     docid: int
     backlog_docid: int
-    sample_links: list[tuple[str, str, float] | None] = field(default_factory=list)
-    """For each question in the sample (its id, its first hit's id, the probability); None if it has no hit."""
-    duplicate_rate: float | None = None
-    """The estimated share of questions with a duplicate; None until the sample is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,17 +242,15 @@ def scan_progress(archive: Database) -> ScanProgress | None:
 
 def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
     """Return the stored scan with that fingerprint, if there is one."""
-    rows = archive._connection.execute("SELECT * FROM proposal_scans WHERE fingerprint = ?", (fingerprint,))
-    scans: list[tuple[Any, ...]] = [(*row[:5], json.loads(row[5]), row[6]) for row in rows]
-    return ProposalScan(*scans[0]) if scans else None
+    sql = "SELECT fingerprint, started_at, change, docid, backlog_docid FROM proposal_scans WHERE fingerprint = ?"
+    rows = archive._connection.execute(sql, (fingerprint,)).fetchall()
+    return ProposalScan(*rows[0]) if rows else None
 
 
 def save_scan(archive: Archive, scan: ProposalScan) -> None:
     """Store a scan, replacing any other."""
-    *position, sample_links, rate = astuple(scan)
-    row = (*position, json.dumps(sample_links), rate)
     execute(archive, "DELETE FROM proposal_scans WHERE fingerprint != ?", scan.fingerprint)
-    execute(archive, "INSERT OR REPLACE INTO proposal_scans VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    execute(archive, "INSERT OR REPLACE INTO proposal_scans VALUES (?, ?, ?, ?, ?, '[]', NULL)", *astuple(scan))
 
 
 def last_docid(database: Database) -> int:

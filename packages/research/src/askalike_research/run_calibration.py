@@ -67,7 +67,7 @@ def calibrate_run_command(
         curve = report.calibration.first_hit_curve.model_dump(mode="json")
         print(to_json({**report.as_dict(), "curve": curve, "scores": scores, "threshold_score": lowest}))
         return
-    print(format_verdict(report, None, threshold))
+    print(format_verdict(report))
     rows = [(f"{p:.2f}", "none" if score is None else f"{score:.6g}") for p, score in scores.items()]
     print(f"\n{to_text(ResultTable('first hits', ('probability', 'from score'), rows)).rstrip()}")
     if verbose:
@@ -95,7 +95,8 @@ def calibrate_run(
             f"{name}: too little to calibrate on: {found}; expected at least {MIN_QUERIES} queries, and {needed} "
             f"right and {needed} wrong first hits"
         )
-    sample = CalibrationSample(name, queries, queries, [""] * len(queries), False, first, later, wrong)
+    n = len(queries)
+    sample = CalibrationSample(name, queries, queries, [""] * n, False, first, later, wrong, ["labelled"] * n)
     return calibrate_sample(
         sample, RankerDescription(name), precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
     )

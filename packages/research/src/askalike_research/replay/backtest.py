@@ -312,6 +312,8 @@ class _PastRetriever:
             )  # fmt: skip
         except (ArchiveError, SettingsError):
             return
+        if not report.calibration.is_sure:
+            return
         report.calibration.save(self._archive.path)
         if self.guaranteed is None and report.calibration.threshold:
             self.guaranteed = report.calibration.threshold.probability

@@ -1,0 +1,107 @@
+"""How many of the pairs that `dedupe` proposes ask the same, by pairs that were read one by one, as JSON.
+
+    python experiments/pairs.py beer ai cs -o experiments/reports/pairs.json
+    python experiments/pairs.py beer ai cs --fit
+
+The archives are dumps of Stack Exchange sites, in folders of these names. `pairs.tsv` has ids and one judgement of each
+pair, by whether an answer to one question answers the other: pairs that are most similar by several measures, and a
+sample of what `dedupe` proposed before it compared titles. `--fit` prints the curve over similarity and size of the
+archive that fits the judgements best, which is the one in `askalike.moderation.pairs`: the pairs of all three archives
+had a part in it, so that its figures on these are not those of an archive that it has not seen.
+"""
+
+import argparse
+import csv
+import json
+import math
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+
+from askalike import rankers
+from askalike.evaluation.intervals import BinomialProportion
+from askalike.moderation.dedupe import DEFAULT_PROBABILITY
+from askalike.moderation.pairs import PairCurve, PairValues, find_pairs, pair_key
+from askalike.store import Archive
+from askalike_research.experiments.provenance import collect_provenance
+
+JUDGED = Path(__file__).with_suffix(".tsv")
+Judged = Mapping[str, Mapping[tuple[str, str], tuple[bool, bool]]]
+"""Archive → pair → whether it asks the same, and whether it was proposed before titles were compared."""
+
+
+def read_judged() -> Judged:
+    """Read the judgements."""
+    judged: dict[str, dict[tuple[str, str], tuple[bool, bool]]] = defaultdict(dict)
+    with JUDGED.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            pair = pair_key(row["one"], row["other"])
+            judged[row["archive"]][pair] = row["right"] == "1", row["before"] == "1"
+    return judged
+
+
+def find(path: Path) -> tuple[PairValues, int, set[tuple[str, str]]]:
+    """Return the pairs of an archive by its own ranker, its number of questions, and its known duplicates."""
+    with Archive.open(path) as archive:
+        pairs = find_pairs(archive, rankers.create(None, None, archive))
+        return pairs, len(archive.view()), {pair_key(link.source, link.target) for link in archive.view().links()}
+
+
+def measure(path: Path, judged: Mapping[tuple[str, str], tuple[bool, bool]]) -> dict[str, object]:
+    """Return the shares of right pairs: of those proposed before, and of those proposed now that were read."""
+    pairs, size, links = find(path)
+    curve = PairCurve(size)
+    proposed = [pair for pair, value in pairs.items() if curve.probability(value) >= DEFAULT_PROBABILITY]
+    read = [pair for pair in proposed if pair in judged]
+    before = [right for right, was_proposed in judged.values() if was_proposed]
+    with Archive.open(path) as archive:
+        provenance = collect_provenance(archive, shlex.join(["python", "experiments/pairs.py", *sys.argv[1:]]))
+    return {
+        "archive": path.name,
+        "questions": size,
+        "proposed": len(proposed),
+        "right": asdict(BinomialProportion(sum(judged[pair][0] for pair in read), len(read))),
+        "expected": sum(curve.probability(pairs[pair]) for pair in read),
+        "right_before": asdict(BinomialProportion(sum(before), len(before))),
+        "known_duplicates": asdict(BinomialProportion(len(links.intersection(proposed)), len(links))),
+        "provenance": provenance,
+    }
+
+
+def fit(paths: Sequence[Path], judged: Judged) -> Sequence[float]:
+    """Return the constant, the weight of similarity and that of log size by maximum likelihood."""
+    rows, labels = [], []
+    for path in paths:
+        pairs, size, _ = find(path)
+        for pair, (right, _) in judged[path.name].items():
+            if pair in pairs:
+                rows.append((1.0, pairs[pair], math.log(size)))
+                labels.append(1 if right else -1)
+    features, signs = np.array(rows), np.array(labels)
+    solution = minimize(lambda weights: np.logaddexp(0, -signs * (features @ weights)).sum(), np.zeros(3))
+    return [round(float(weight), 2) for weight in solution.x]
+
+
+def main() -> None:
+    """Write the report, or print the fitted curve."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("archives", nargs="+", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--fit", action="store_true")
+    options = parser.parse_args()
+    judged = read_judged()
+    if options.fit:
+        print(fit(options.archives, judged))
+    if options.output:
+        report = [measure(path, judged[path.name]) for path in options.archives]
+        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
