@@ -17,7 +17,7 @@ from askalike.core import registry
 from askalike.core.hits import Contribution, Explanation, SearchHit
 from askalike.core.records import Markup as Kind
 from askalike.core.records import Question
-from askalike.search.explain import drop_function_words, sum_fields
+from askalike.search.explain import drop_function_words
 from askalike.service.pages import languages
 from askalike.service.pages.languages import mark
 from askalike.text.clean import is_deep, readable_text
@@ -41,10 +41,6 @@ MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
 """Minimum share of the heaviest word's score for a word to be shown."""
-FIELD_NAMES = (
-    mark("title"), mark("body"), mark("title and body"), mark("accepted answer"), mark("another phrasing"),
-)  # fmt: skip
-"""The names of fields in the catalogues; see sum_fields."""
 
 
 def highlight(text: str, words: Collection[str]) -> Markup:
@@ -301,8 +297,6 @@ class ExplanationSummary:
     """The query's words with the greatest weights, the heaviest first."""
     parts: Sequence[tuple[str, float]]
     """The shares of the score that come from shared words and from meaning, the greater first."""
-    fields: Sequence[tuple[str, float]]
-    """The shares of the score by field, the greatest first."""
     matched: frozenset[str]
     """The document's words that matched, case-folded."""
     phrasing: str
@@ -322,7 +316,6 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     return ExplanationSummary(
         [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in list(distinct.values())[:MAX_WORDS]],
         _part_shares(explanation),
-        _to_shares(sum_fields(explanation)),
         matched_words(explanation, language),
         explanation.text.get("rephrasing", ""),
     )
@@ -348,11 +341,5 @@ def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:
     sums: dict[str, float] = defaultdict(float)
     for name, score in explanation.parts.items():
         sums[mark("shared words") if name in lexical else mark("meaning")] += max(score, 0.0)
-    return _to_shares(sums)
-
-
-def _to_shares(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return name and share of those above 0, the greatest first."""
-    total = sum(score for score in scores.values() if score > 0)
-    shares = [(name, score / total) for name, score in scores.items() if score > 0]
+    shares = [(name, score / sum(sums.values())) for name, score in sums.items() if score > 0]
     return sorted(shares, key=lambda share: -share[1])

@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 
 from askalike.core.hits import Explanation, SearchHit
 from askalike.core.records import Answer, Link, Question
-from askalike.core.values import safe_url
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
@@ -77,7 +76,6 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         duplicates=await archive.run_on_store(lambda store: load_tree(store, id)),
         related=linked,
         similar=await archive.run_on_retriever(lambda retriever: _find_similar(retriever, question, relations)),
-        url=safe_url(question.url),
         source=details.source,
         saved=saved,
         revisions=await _find_revisions(archive, request, id),

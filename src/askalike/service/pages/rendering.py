@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from askalike.core.values import safe_url
 from askalike.service.pages import display, forms, languages
 from askalike.service.pages.display import highlight, mark_stretches, render_difference
 from askalike.service.pages.languages import mark
@@ -177,5 +178,6 @@ def create_environment() -> Environment:
         "solution": display.describe_solution,
         "difference": render_difference,
         "quoted": lambda text: quote(text, safe=""),
+        "safe_url": safe_url,
     }
     return env
