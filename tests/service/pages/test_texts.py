@@ -1,7 +1,6 @@
 """Marks in texts, and texts made safe to show."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -147,13 +146,11 @@ def test_an_explanation_is_summarised_in_words() -> None:
         Contribution("my", ("title",), 0.4),
         Contribution("now", (), 0.1),
     )
-    parts, fields = {"bm25": 1.0, "static": 1.5}, {"title": 0.5, "text": 2.0}
-    explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike", "body": "It"}, parts, fields)
+    parts = {"bm25": 1.0, "static": 1.5}
+    explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike", "body": "It"}, parts)
     summary = summarise_explanation(explanation)
     assert [(w.text, w.strength) for w in summary.words] == [("bicycle ≈ bike", 4)]
     assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
-    assert summary.fields == [("title and body", 0.8), ("title", 0.2)]
-    assert summarise_explanation(replace(explanation, text={"title": "A Bike"})).fields == [("title", 1.0)]
     assert summary.matched == {"bike"}
     assert summarise_explanation(None).words == []
 

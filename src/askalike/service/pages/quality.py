@@ -208,6 +208,7 @@ def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reaso
     encoding = _find_encoding(archive)
     return {
         "encoding": encoding,
+        "n_labelled": count_labelled(archive),
         "advice": None if encoding else advise(archive, ranker, is_calibrated, stale_reason),
         "replay": _load_replay(archive, ranker),
         "weeks": fill_weeks(weekly_verdicts(archive, MAX_WEEKS))[-MAX_WEEKS:],
@@ -296,7 +297,7 @@ def _to_proportion(label: str, count: int, n: int) -> ProportionBar:
 
 
 class Advice(NamedTuple):
-    """A sentence with its numbers, and the command for it."""
+    """A sentence with its numbers, and the command for it; "" where it is done in the queue."""
 
     message: str
     command: str
@@ -333,6 +334,6 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
         sentence = mark("%(n)s questions have a known duplicate: enough for probabilities.")
         return Advice(sentence, f"askalike calibrate {folder}", {"n": n})
     sentence = mark(
-        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide on pairs."
+        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide in the queue."
     )
-    return Advice(sentence, f"askalike dedupe {folder} -o clusters.csv", {"n": n, "needed": MIN_QUERIES})
+    return Advice(sentence, "", {"n": n, "needed": MIN_QUERIES})
