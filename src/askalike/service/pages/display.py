@@ -4,7 +4,7 @@ Words and formulas in a text are highlighted, and so are the differences of two 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import ceil
