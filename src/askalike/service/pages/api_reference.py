@@ -60,21 +60,6 @@ EXAMPLES: Mapping[str, Any] = {
     "POST embeddings": {"model": "static", "input": ["where do I return a book"]},
 }  # fmt: skip
 """Operation below `/v1/ARCHIVE/` → the query or the JSON of an example. Each runs in the tests."""
-RESPONSES = {
-    "GET /v1/{archive}/similar": """{
-  "results": [
-    {
-      "id": "q1",
-      "title": "Where do I return a book?",
-      "snippet": "The desk is closed.",
-      "score": 0.83,
-      "probability": 0.94,
-      "states": ["open", "answered"]
-    }
-  ]
-}""",
-}
-"""Operation → a part of the response to its example."""
 EXAMPLE_IDS = {"questions": "q1", "answers": "a1", "duplicates": "1", "gaps": "1f3c"}
 
 
@@ -91,10 +76,7 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation as the page shows it. returns: the name of the object that it returns; empty for none.
-
-    response: a part of a response, for the first operation that somebody reads; empty for the others.
-    """
+    """An operation as the page shows it. returns: the name of the object that it returns; empty for none."""
 
     id: str
     method: str
@@ -104,7 +86,6 @@ class Operation:
     fields: Sequence[FieldRow]
     returns: str
     example: str
-    response: str
 
 
 @router.get("/docs")
@@ -146,7 +127,6 @@ def list_operations(described: Mapping[str, Any], base: str, *, needs_key: bool)
                     list(_list_fields(operation, described)),
                     _returned_object(operation),
                     _write_example(method.upper(), path, base, needs_key and path.startswith("/v1/")),
-                    RESPONSES.get(f"{method.upper()} {path}", ""),
                 )
             )
     return by_tag
