@@ -186,8 +186,7 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
     report = await archive.run_on_store(lambda store: _load_stored(store, model, is_calibrated, stale_reason))
     figures = _draw(bars, report["use_weeks"], report["weeks"])
     about = {"calibration": calibration, "stale_reason": stale_reason, "measured": measured}
-    labels = {"verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
-    return report | about | labels | {"bars": bars, "figures": figures}
+    return report | about | {"bars": bars, "figures": figures, "verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
 
 
 def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> dict[str, Any]:

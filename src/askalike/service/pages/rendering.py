@@ -158,11 +158,8 @@ def create_environment() -> Environment:
         languages.translate, languages.translate_count, newstyle=True
     )
     env.globals |= {"static": static_url, "home": archive_url, "pair_url": pair_url, "icon": display.render_icon}
-    env.globals |= {
-        "language": languages.current_language,
-        "languages": languages.LANGUAGES,
-        "code": Markup("<code>{}</code>").format,
-    }
+    env.globals |= {"language": languages.current_language, "languages": languages.LANGUAGES}
+    env.globals["code"] = Markup("<code>{}</code>").format
     env.filters |= {
         "marked": highlight,
         "with_formulas": lambda text: highlight(text, ()),
