@@ -1,11 +1,12 @@
 """Drafts of FAQ entries: from which questions they are made, and what becomes of them."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from askalike import Answer, Archive, ArchiveError, Link, Question
-from askalike.moderation.drafts import find_drafts, find_groups
+from askalike.moderation.drafts import choose_answer, find_drafts, find_groups
 from askalike.rankers import create
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import AlreadyDecidedError
@@ -42,6 +43,19 @@ def test_repeated_solved_questions_make_one_draft_each(archive) -> None:
     assert (keys.answer, keys.markup) == ("<p>Ask.</p>", "html")
     assert find_drafts(archive) == 0
     assert len(archive.view()) == 8  # nobody is shown a draft
+
+
+def test_choose_answer_passes_over_an_accepted_joke() -> None:
+    question, old = Question("1", "Cards?"), Question("2", "Cards?", marks=("outdated",))
+    joke = Answer("a", "1", "Never.", votes=90, accepted=True)
+    short, full = Answer("b", "1", "At the desk. " * 20, votes=3), Answer("c", "1", "At the desk, or online. " * 20)
+    outdated = Answer("d", "2", "By post. " * 40, votes=50)
+    given = [(question, joke), (question, short), (question, full), (old, outdated)]
+    assert choose_answer(given) == (question, short)
+    equal = [(question, replace(answer, votes=None)) for answer in (short, full)]
+    assert choose_answer(equal)[1].id == "c"
+    equal[0] = question, replace(equal[0][1], accepted=True)
+    assert choose_answer(equal)[1].id == "b"
 
 
 def test_accepted_draft_is_a_question_with_its_answer(archive) -> None:

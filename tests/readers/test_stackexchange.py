@@ -262,3 +262,20 @@ def test_paths_that_hold_no_dump(expect_refusal: Refusing, tmp_path: Path) -> No
     (tmp_path / "empty").mkdir()
     expect_refusal("no Posts.xml in it", "stackexchange", tmp_path / "empty")
     expect_refusal("not there", "stackexchange", tmp_path / "gone")
+
+
+def test_prune_keeps_answers_whose_question_left(tmp_path: Path) -> None:
+    answer = row(Id=5, PostTypeId=2, ParentId=3, CreationDate="2021-01-22T20:26:05.383", Body="<p>Mine too.</p>")
+    posts = [QUESTION, POSTS[1], DUPLICATE, answer]
+    archive, fewer = tmp_path / "beer", dump(tmp_path / "fewer", [post for post in posts if post != DUPLICATE])
+    fresh = import_archive("stackexchange", [dump(tmp_path / "all", posts)], archive, source="beer")
+    assert fresh.changes["answers"]["added"] == 2
+    pruned, again = (
+        import_archive("stackexchange", [fewer], archive, source="beer", prune=True, yes=True) for _ in range(2)
+    )
+    assert (pruned.changes["questions"]["removed"], pruned.changes["answers"]["removed"]) == (1, 0)
+    assert [again.changes[name]["unchanged"] for name in ("questions", "answers")] == [1, 2]
+    assert not any(numbers["added"] + numbers["removed"] for numbers in again.changes.values())
+    import_archive("stackexchange", [fewer], tmp_path / "new", source="beer")
+    with Archive.open(archive) as one, Archive.open(tmp_path / "new") as other:
+        assert content_hash(one) == content_hash(other)

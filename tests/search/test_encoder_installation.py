@@ -199,3 +199,8 @@ def test_import_takes_an_encoder(tmp_path, model):
     assert done.returncode == 0, done.stderr
     assert "encoder: small-model" in done.stderr
     assert "active ranker: hybrid" in askalike("models", target).stdout
+
+
+def test_no_encoder_is_chosen_by_rollback(archive) -> None:
+    with pytest.raises(SettingsError, match="askalike rollback DIR"):
+        adopt_encoder(archive, "none")

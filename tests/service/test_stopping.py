@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from serving import RANKER
+from serving import RANKER, Service
 
 from askalike.service.processes.child import ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
@@ -40,6 +40,34 @@ def test_closed_terminal_ends_the_service_in_order(serve, archive: Path) -> None
     os.killpg(service.process.pid, signal.SIGHUP)
     assert service.process.wait(PATIENCE_S) == 0
     assert list(archive.parent.glob("askalike-*")) == []
+
+
+def test_stopping_service_refuses_while_a_request_ends(serve, archive: Path) -> None:
+    service = serve(archive)
+    body = b'{"title": "library card"}'
+    fields = f"host: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = f"POST /v1/riverside/similar HTTP/1.1\r\n{fields}"
+    with service.connect() as begun:
+        begun.sendall(head.encode() + body[:5])
+        assert service.is_ready()  # a request later, so that the worker has begun this one
+        service.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: is_refused(service))
+        assert service.process.poll() is None
+        begun.sendall(body[5:])
+        assert begun.recv(1_000).startswith(b"HTTP/1.1 200")
+    assert service.end() == 0
+    started, stopped = (next(e for e in service.log() if e["message"] == m) for m in ("started", "stopped"))
+    assert started["archives"] == ["riverside"]
+    assert started["version"]
+    assert service.log()[-1] == stopped
+
+
+def is_refused(service: Service) -> bool:
+    try:
+        service.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_supervisor_leaves_ignored_signals_ignored() -> None:

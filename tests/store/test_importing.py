@@ -52,7 +52,7 @@ def test_rejected_rows_are_of_the_last_import(tmp_path: Path) -> None:
     first = json.loads(rejected.read_text().splitlines()[0])
     assert first == {
         "file": str(tmp_path / "write_faq.csv"), "line": 5, "reason": "no question",
-        "row": '{"id": "9", "question": "", "answer": "nothing"}',
+        "row": {"id": "9", "question": "", "answer": "nothing"},
     }  # fmt: skip
     assert import_table(write_faq(tmp_path / "write_faq.csv", 3), tmp_path / "out").rejected == 0
     assert not rejected.exists()

@@ -1,7 +1,7 @@
 """A command: how it finds its archive, and the format of its help."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +18,24 @@ VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float
 """Python type → name of its values in the help."""
 
 
-class CommandGroup(TyperGroup):
+class _HelpWithExamples:
+    """Prints a help with its block of examples, to which rich would add blank lines."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        from rich.markdown import CodeBlock, Markdown  # only a help needs them
+        from rich.padding import Padding
+
+        class Examples(CodeBlock):
+            def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+                self.text.rstrip()
+                yield Padding(self.text, (0, 1))
+
+        Markdown.elements["fence"] = Examples
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class CommandGroup(_HelpWithExamples, TyperGroup):
     """A group of commands whose help shows names of values instead of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -26,7 +43,7 @@ class CommandGroup(TyperGroup):
         return _name_values(super().get_params(ctx), ctx)
 
 
-class ArchiveCommand(TyperCommand):
+class ArchiveCommand(_HelpWithExamples, TyperCommand):
     """A command that takes its archive from ASKALIKE_DIR if the command line has none."""
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -132,12 +132,12 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row of a file that cannot be imported, with its place, the reason, and the row as it is in the file."""
+    """A row of a file that cannot be imported: its place, the reason, and its text, or what was read of it."""
 
     path: str
     line: int
     reason: str
-    row: str = ""
+    row: object = ""
 
 
 class Place(NamedTuple):

@@ -11,9 +11,12 @@ from askalike.store.contents import find_identical_questions
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links
 from askalike.text.analyzer import content_analyzer
+from askalike.text.clean import readable_text
 
 MIN_QUESTIONS = 2
 MAX_REPHRASINGS = 20
+REMARK_LENGTH = 200
+"""A shorter answer, with less than a quarter of the length of the group's longest, is taken to be a remark."""
 MIN_JOINING_PROBABILITY = 0.9
 """Minimum probability of an undecided proposal that joins two groups."""
 MAX_PROPOSALS = 100_000
@@ -71,10 +74,11 @@ def _propose_drafts(archive: Archive, min_questions: int) -> Iterator[Draft]:
 def _propose_draft(archive: Archive, questions: Sequence[Question]) -> Draft | None:
     """Return the draft of a group; None if it has no accepted answer, or an FAQ entry."""
     answers = archive.view().get_answers_to(question.id for question in questions)
-    solved = [(q, a) for q in questions for a in answers[q.id][:1] if a.accepted and a.body.strip()]
-    if not solved or any(_has_faq_entry(archive, question) for question in questions):
+    given = [(question, answer) for question in questions for answer in answers[question.id] if answer.body.strip()]
+    is_solved = any(answer.accepted for _, answer in given)
+    if not is_solved or any(_has_faq_entry(archive, question) for question in questions):
         return None
-    question, answer = max(solved, key=lambda pair: _merit(*pair))
+    question, answer = choose_answer(given)
     titles = _order_by_typicality(questions)
     sources = dict.fromkeys([question.id, *(q.id for q in questions)])
     return Draft(titles[0], tuple(titles[1 : MAX_REPHRASINGS + 1]), answer.body, answer.markup, tuple(sources))
@@ -85,9 +89,20 @@ def _has_faq_entry(archive: Archive, question: Question) -> bool:
     return question.id.startswith(FAQ_ID_PREFIX) or any(end.startswith(FAQ_ID_PREFIX) for end in ends)
 
 
-def _merit(question: Question, answer: Answer) -> tuple[bool, int, int]:
-    """Return the sort key of accepted answers: whether it is still valid, its votes, its question's votes."""
-    return "outdated" not in question.states, answer.votes or 0, question.votes or 0
+def choose_answer(given: Sequence[tuple[Question, Answer]]) -> tuple[Question, Answer]:
+    """Return the best answer of a group, with its question: the most votes, then the accepted, then the longest.
+
+    Answers to outdated questions come last, and before them remarks: a joke may well be accepted and popular.
+    """
+    lengths = {answer.id: len(readable_text(answer.body, answer.markup)) for _, answer in given}
+    min_length = min(REMARK_LENGTH, max(lengths.values()) / 4)
+
+    def merit(pair: tuple[Question, Answer]) -> tuple[bool, bool, int, bool, int]:
+        question, answer = pair
+        length = lengths[answer.id]
+        return "outdated" not in question.states, length >= min_length, answer.votes or 0, answer.accepted, length
+
+    return max(given, key=merit)
 
 
 def _order_by_typicality(questions: Sequence[Question]) -> list[str]:

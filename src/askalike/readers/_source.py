@@ -5,7 +5,6 @@ Other encodings than UTF-8 are converted to it, and binary formats are refused.
 
 import codecs
 import io
-import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -195,9 +194,8 @@ def parse_rows(
 
 
 def reject(place: Place, reason: str, row: object = "") -> RejectedRow:
-    """Return a rejected row with the reason; a row that is not text is shown as JSON."""
-    text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str)
-    return RejectedRow(place.path, place.line, reason, text)
+    """Return a rejected row with the reason."""
+    return RejectedRow(place.path, place.line, reason, row)
 
 
 def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:

@@ -114,6 +114,8 @@ def _find_packaged(name: str) -> ArchiveEncoder:
 
 def check_source(model: str, download: bool) -> None:
     """Raise SettingsError if `adopt_encoder` would not find the model on this machine."""
+    if model == "none":
+        raise SettingsError("encoder none: to return to the ranker before the encoder, run askalike rollback DIR")
     if download or (model in PACKAGED_ENCODERS and find_package(model).is_installed):
         return
     if model in PACKAGED_ENCODERS and not Path(model).is_dir():

@@ -16,6 +16,7 @@ from askalike.core.records import Answer, LinkKind, Question
 from askalike.core.values import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import IN_JSON_SQL, Database, fetch_int, select_in_chunks
+from askalike.store.labels import BOTH_ENDS_SQL
 from askalike.store.records import ANSWER_COLUMNS, ANSWER_SQL, QUESTION_SQL, answer_from_row, question_from_row
 from askalike.store.view import View
 
@@ -82,9 +83,7 @@ def unfinished_import(database: Database) -> str | None:
 
 def count_links(database: Database, kind: LinkKind) -> int:
     """Return the number of links of a kind with both ends in the archive."""
-    sql = """SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target
-        WHERE l.kind = ?"""
-    return fetch_int(database, sql, kind)
+    return fetch_int(database, f"SELECT COUNT(*) FROM {BOTH_ENDS_SQL} ?", kind)
 
 
 class ContentCounts(NamedTuple):
@@ -220,7 +219,6 @@ def _sample_rows(view: View, sql: str, table: str, size: int, seed: int) -> Iter
     return select_in_chunks(view, f"{sql} {IN_JSON_SQL} ORDER BY 1", docids.tolist())
 
 
-BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind ="
 BROKEN_LINK_SQL = """NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = source)
     OR NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = target)"""
 RELATED_SQL = "EXISTS (SELECT 1 FROM links r WHERE r.kind = 'related' AND r.source = l.{} AND r.target = l.{})"

@@ -96,7 +96,7 @@ REJECTS_FILE = "rejected.jsonl"
 
 
 class RejectLog:
-    """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent if there is none."""
+    """The file `rejected.jsonl`: file, line, reason and content of each rejected row; absent if there is none."""
 
     def __init__(self, path: Path | None, *, keep: bool = False) -> None:
         """path: None to count the rows without writing them. keep: add to the rows of the import before."""
@@ -120,7 +120,7 @@ class RejectLog:
         self.count += 1
         self.first = self.first or rejected
         fields = {"file": rejected.path, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}
-        line = json.dumps(fields, ensure_ascii=False) + "\n"
+        line = json.dumps(fields, ensure_ascii=False, default=str) + "\n"
         if path := self._path:
             self._run_checked(lambda: self._open_file(path).write(line))
 
@@ -380,7 +380,7 @@ class ImportPass:
             self._reject(record, place, f"{kind} id {getattr(record, 'id', '')!r} occurs twice; the first one was kept")
 
     def _reject(self, record: StoredRecord, place: Place, reason: str) -> None:
-        row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
+        row = {name: value for name, value in asdict(record).items() if value not in (None, ())}
         self.rejects.add(RejectedRow(place.path, place.line, reason, row))
 
     def _stop_if_strict(self) -> None:

@@ -37,7 +37,7 @@ from askalike.store.import_pass import (
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
 from askalike.store.sources import IMPORTS_OF_SOURCE_SQL, Source, count_records, has_records
-from askalike.store.writer import BATCH_SIZE
+from askalike.store.writer import BATCH_SIZE, ArchiveWriter
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""
@@ -269,10 +269,14 @@ def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
 
 
 def prune_source(archive: Archive, counts: ImportCounts) -> None:
-    """Remove records from earlier imports of a source that are not in this one; questions with answers and links."""
+    """Remove records from earlier imports of a source that are not in this one, and no others.
+
+    What else refers to a removed question stays, as after an import of the same files into a new archive.
+    """
     before = {name: count_missing(archive, counts, name) for name in counts.by_table}
     for ids in _missing_ids(archive, counts, "questions"):
-        archive.delete(ids)
+        with storage_errors(archive.path):
+            ArchiveWriter(archive._connection).delete(ids, alone=True)
     for ids in _missing_ids(archive, counts, "answers"):
         delete_answers(archive, ids)
     with storage_errors(archive.path), change_transaction(archive._connection):

@@ -264,10 +264,14 @@ def part_query_ids(database: Database, part: PartitionPart) -> set[str]:
     return {id for (id,) in database._connection.execute(sql, (part.partition, part.name))}
 
 
+BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target WHERE l.kind ="
+"""Links of a kind with both ends in the archive; only these are labels."""
+
+
 def count_labelled(database: Database) -> int:
     """Return how many queries of the largest kind have a label: duplicates, rephrasings, or judged queries."""
     counts = (
-        "SELECT COUNT(DISTINCT source) FROM links WHERE kind = 'duplicate'",
+        f"SELECT COUNT(DISTINCT l.source) FROM {BOTH_ENDS_SQL} 'duplicate'",
         "SELECT COALESCE(SUM(json_array_length(rephrasings)), 0) FROM questions WHERE rephrasings != '[]'",
         "SELECT COUNT(DISTINCT query_id) FROM judgements WHERE relevance > 0",
     )

@@ -59,15 +59,16 @@ class ArchiveWriter:
             differences.append(difference)
         return differences
 
-    def delete(self, ids: Sequence[str]) -> int:
-        """Delete questions with their answers, links and tags; return how many existed."""
+    def delete(self, ids: Sequence[str], *, alone: bool = False) -> int:
+        """Delete questions with their tags, answers and links, or `alone` with their tags; return how many existed."""
         wanted = json.dumps(ids)
         execute = self._connection.execute
+        attached = () if alone else (("answers", "question_id"), ("links", "source"), ("links", "target"))
         with change_transaction(self._connection) as change:
-            for table, column in (("questions", "id"), ("answers", "question_id")):
+            for table, column in (("questions", "id"), *attached[:1]):
                 sql = f"INSERT INTO deletions SELECT ?, ?, number FROM {table} WHERE {column} {IN_JSON_SQL}"
                 execute(sql, (change, table, wanted))
-            for table, column in (("answers", "question_id"), ("links", "source"), ("links", "target")):
+            for table, column in attached:
                 execute(f"DELETE FROM {table} WHERE {column} {IN_JSON_SQL}", (wanted,))
             return execute(f"DELETE FROM questions WHERE id {IN_JSON_SQL}", (wanted,)).rowcount
 

@@ -55,9 +55,12 @@ def test_v1_leads_people_to_the_reference(visit, service: Service) -> None:
     page = visit("/v1")
     page.get_by_role("heading", name="HTTP interface").wait_for()
     assert page.url.endswith("/docs")
+    page.get_by_role("link", name="SimilarResponse").first.click()
     page.get_by_role("link", name="SimilarQuestion").first.click()
     assert page.url.endswith("#SimilarQuestion")
-    assert page.get_by_role("link", name="AnswerRecord-Output").first.get_attribute("href") == "#AnswerRecord-Output"
+    assert page.locator("#SimilarQuestion").is_visible()
+    answers = page.get_by_role("link", name="AnswerRecord-Output", include_hidden=True)
+    assert answers.first.get_attribute("href") == "#AnswerRecord-Output"
 
 
 @pytest.mark.long
@@ -96,3 +99,18 @@ def test_errors_are_in_words(service: Service, method: str, path: str, body: obj
     assert problem.status == 422
     assert not [detail for detail in details if detail not in problem.json["detail"]], problem.json["detail"]
     assert not re.search(r"should|input|literal\[|pydantic", problem.json["detail"].replace("body.input", ""), re.I)
+
+
+def test_shown_response_has_fields_of_a_real_one(service: Service) -> None:
+    page = service.get("/docs", accept="text/html").body.decode()
+    [text] = re.findall(r'<pre class="response"[^>]*>(.*?)</pre>', page, flags=re.DOTALL)
+    shown, response = json.loads(text), service.get(f"{V1}/similar?title=returning+a+book").json
+    assert shown.keys() <= response.keys()
+    [result] = shown["results"]
+    assert result.keys() <= response["results"][0].keys()
+
+
+def test_the_reference_folds_all_but_an_example(visit) -> None:
+    page = visit("/docs")
+    assert page.locator("details[open]").count() == 1
+    assert "curl" in page.locator("details[open]").inner_text()

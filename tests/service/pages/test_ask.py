@@ -1,10 +1,12 @@
 """*Ask* and *Question* in a browser: typing, marked words, feedback; with JavaScript and without."""
 
 import re
+from pathlib import Path
 
 import pytest
-from serving import Service
+from serving import RANKER, Service
 
+from askalike.core.records import Question
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive
 from database import run_sql
@@ -125,6 +127,23 @@ def test_an_unanswered_hit_answers_nothing(visit, service) -> None:
     first.get_by_role("button", name="This is my question").click()
     page.get_by_text("Your question is known, but has no answer yet.").wait_for()
     wait_for(lambda: ("zygohistomorphic queue", "math", "accept") in [(r[0], *r[2:]) for r in read_feedback(service)])
+
+
+def test_an_answer_elsewhere_is_linked(tmp_path: Path, serve) -> None:
+    at = "https://example.org/q/1"
+    with Archive.create(tmp_path / "desk.example.org") as archive:
+        archive.upsert([
+            Question("1", "Where is the kraken fed?", url=at, accepted_answer_id="9"),
+            Question("2", "Who feeds krakens?"),
+        ])  # fmt: skip
+    served = serve(tmp_path / "desk.example.org", ranker=RANKER, options=("--set", "propose=0"))
+    home = "/a/desk.example.org"
+    for path in (f"{home}?title=where+is+the+kraken+fed", f"{home}/questions/1"):
+        page = served.get(path).body.decode()
+        assert "Answered elsewhere" in page
+        assert f'href="{at}"' in page
+    assert "No answers yet" in served.get(f"{home}/questions/2").body.decode()
+    assert "desk.<wbr>example.<wbr>org" in served.get(home).body.decode()
 
 
 def test_the_body_counts_too(visit) -> None:

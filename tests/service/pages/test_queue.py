@@ -62,6 +62,16 @@ def test_the_queue_by_keyboard(visit, service) -> None:
         assert "r001" not in {link.target for link in get_links(archive, "r013")}
 
 
+def test_key_pressed_while_a_pair_loads_counts(visit, service) -> None:
+    page = visit(QUEUE)
+    page.route("**/queue", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    page.keyboard.press("a")
+    page.keyboard.press("u")
+    page.locator(".undo").wait_for()
+    page.locator(".undo").wait_for(state="detached")
+    assert read_states(service) == ["open"] * 4
+
+
 def test_keys_can_be_off_and_are_while_typing(visit, service) -> None:
     page = visit(QUEUE, alone=True)
     page.get_by_label("Keyboard shortcuts").uncheck()

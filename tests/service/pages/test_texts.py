@@ -1,7 +1,6 @@
 """Marks in texts, and texts made safe to show."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -147,14 +146,12 @@ def test_an_explanation_is_summarised_in_words() -> None:
         Contribution("stand", ("body",), 1.0),
         Contribution("now", (), 0.1),
     )
-    parts, fields = {"bm25": 1.0, "static": 1.5}, {"title": 0.5, "text": 2.0}
-    explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike", "body": "It"}, parts, fields)
+    parts = {"bm25": 1.0, "static": 1.5}
+    explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike", "body": "It"}, parts)
     summary = summarise_explanation(explanation)
     assert [(word.text, word.strength) for word in summary.similar] == [("bicycle ≈ bike", 4)]
     assert [(word.text, word.strength) for word in summary.shared] == [("stand", 2)]
     assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
-    assert summary.fields == [("title and body", 0.8), ("title", 0.2)]
-    assert summarise_explanation(replace(explanation, text={"title": "A Bike"})).fields == [("title", 1.0)]
     assert summary.matched == {"bike"}
     assert (summarise_explanation(None).shared, summarise_explanation(None).similar) == ([], [])
 

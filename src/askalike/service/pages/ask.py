@@ -57,7 +57,6 @@ class SimilarItem:
     hit: SearchHit
     words: frozenset[str]
     """Its matched words, which are highlighted."""
-    snippet: str
     answer: str
     """The beginning of its first answer; "" if it has none."""
     full_answer: Answer | None
@@ -151,13 +150,14 @@ async def _find_similar(
         lambda store: (store.view().get_answers_to(hit.question.id for hit in hits), get_keep_days(store))
     )
     items = [_to_item(hit, answers[hit.question.id], hit is hits[0]) for hit in hits]
-    context = {
+    return {
+        "title": title,
+        "body": body,
         "items": items,
         "corrected": corrected_words(hits),
         "latest": [],
         "may_post": archive.settings.take_questions and keep_days > 0,
     }
-    return {"title": title, "body": body} | context
 
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer], is_first: bool) -> SimilarItem:
@@ -165,7 +165,7 @@ def _to_item(hit: SearchHit, answers: Sequence[Answer], is_first: bool) -> Simil
     text = readable_text(answers[0].body, answers[0].markup) if answers else ""
     is_cut = is_first and SHORT_ANSWER_LENGTH < len(text) <= MAX_FULL_ANSWER_LENGTH
     excerpt = extract_snippet(text, (), EXCERPT_LENGTH)
-    return SimilarItem(hit, words, hit.snippet, excerpt, answers[0] if is_cut else None)
+    return SimilarItem(hit, words, excerpt, answers[0] if is_cut else None)
 
 
 def _parse_feedback(form: Form, button: str) -> FeedbackRequest:

@@ -4,7 +4,7 @@ Words and formulas in a text are highlighted, and so are the differences of two 
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from math import ceil
@@ -17,7 +17,6 @@ from askalike.core import registry
 from askalike.core.hits import PAIR, Contribution, Explanation, SearchHit
 from askalike.core.records import Markup as Kind
 from askalike.core.records import Question
-from askalike.search.explain import sum_fields
 from askalike.service.pages import languages
 from askalike.service.pages.languages import mark
 from askalike.text.clean import is_deep, readable_text
@@ -41,10 +40,6 @@ MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
 """Minimum share of the heaviest word's score for a word to be shown."""
-FIELD_NAMES = (
-    mark("title"), mark("body"), mark("title and body"), mark("accepted answer"), mark("another phrasing"),
-)  # fmt: skip
-"""The names of fields in the catalogues; see sum_fields."""
 
 
 def highlight(text: str, words: Collection[str]) -> Markup:
@@ -303,8 +298,6 @@ class ExplanationSummary:
     """Those beside a similar word of the document."""
     parts: Sequence[tuple[str, float]]
     """The shares of the score that come from shared words and from meaning, the greater first."""
-    fields: Sequence[tuple[str, float]]
-    """The shares of the score by field, the greatest first."""
     matched: frozenset[str]
     """The document's words that matched, case-folded."""
     phrasing: str
@@ -325,7 +318,6 @@ def summarise_explanation(explanation: Explanation | None) -> ExplanationSummary
         [word for word in words if PAIR not in word.text],
         [word for word in words if PAIR in word.text],
         _part_shares(explanation),
-        _to_shares(sum_fields(explanation)),
         matched_words(explanation),
         explanation.text.get("rephrasing", ""),
     )
@@ -343,11 +335,5 @@ def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:
     sums: dict[str, float] = defaultdict(float)
     for name, score in explanation.parts.items():
         sums[mark("shared words") if name in lexical else mark("meaning")] += max(score, 0.0)
-    return _to_shares(sums)
-
-
-def _to_shares(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return name and share of those above 0, the greatest first."""
-    total = sum(score for score in scores.values() if score > 0)
-    shares = [(name, score / total) for name, score in scores.items() if score > 0]
+    shares = [(name, score / sum(sums.values())) for name, score in sums.items() if score > 0]
     return sorted(shares, key=lambda share: -share[1])

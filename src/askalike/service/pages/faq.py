@@ -88,13 +88,15 @@ class FaqEntry(BaseModel):
 class DraftCard:
     """A draft with its rendered answer, the stored one that this is taken from, and the titles of its questions.
 
-    title: of a decided draft, which has none, that of its entry; "" if it was rejected.
+    n_answers: the number of answers to its questions. title: of a decided draft, which has none, that of its entry; ""
+    if it was rejected.
     """
 
     draft: Draft
     title: str
     answer: str
     source: Answer | None
+    n_answers: int
     source_titles: Mapping[str, str]
 
 
@@ -202,6 +204,7 @@ def _load_cards(archive: Archive, state: DraftState, offset: int) -> tuple[list[
             draft.title or titles.get(draft.question_id, ""),
             _readable_answer(draft),
             find_source_answer(archive, draft),
+            sum(map(len, archive.view().get_answers_to(draft.source_ids).values())),
             {id: titles[id] for id in draft.source_ids if id in titles},
         )
         for draft in shown

@@ -1,10 +1,8 @@
 """*Quality*: how good and how reliable the deployed ranker is, how it is used and judged, and what it needs next."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -144,8 +142,6 @@ def _y(fraction: float) -> float:
 
 
 router = APIRouter()
-REPLAY_PATH = Path("replay", "replay.json")
-"""The file of `askalike replay -o DIR/replay`, a command of packages/research."""
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
@@ -156,15 +152,6 @@ VERDICT_LABELS = {
 }
 USE_LABELS = {"not_asked": mark("read instead of asking"), "posted": mark("asked anyway"), "other": mark("neither")}
 """The outcome of a page view with similar questions."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaySummary:
-    """A replay of the deployed ranker: how often the original was among its first k hits, over time."""
-
-    k: int
-    overall: ProportionBar
-    periods: Sequence[ProportionBar]
 
 
 @router.get("/a/{archive}/quality")
@@ -197,10 +184,9 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
     model = archive.model
     is_calibrated = calibration is not None
     report = await archive.run_on_store(lambda store: _load_stored(store, model, is_calibrated, stale_reason))
-    figures = _draw(bars, report["replay"], report["use_weeks"], report["weeks"])
+    figures = _draw(bars, report["use_weeks"], report["weeks"])
     about = {"calibration": calibration, "stale_reason": stale_reason, "measured": measured}
-    labels = {"verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
-    return report | about | labels | {"bars": bars, "figures": figures}
+    return report | about | {"bars": bars, "figures": figures, "verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
 
 
 def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> dict[str, Any]:
@@ -208,8 +194,8 @@ def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reaso
     encoding = _find_encoding(archive)
     return {
         "encoding": encoding,
+        "n_labelled": count_labelled(archive),
         "advice": None if encoding else advise(archive, ranker, is_calibrated, stale_reason),
-        "replay": _load_replay(archive, ranker),
         "weeks": fill_weeks(weekly_verdicts(archive, MAX_WEEKS))[-MAX_WEEKS:],
         "served": serving_history(archive),
         "use_days": days[-USE_DAYS:],
@@ -220,7 +206,6 @@ def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reaso
 
 def _draw(
     bars: Mapping[str, Sequence[ProportionBar]],
-    replay: ReplaySummary | None,
     use: Sequence[DailyUse],
     verdicts: Sequence[WeeklyVerdicts],
 ) -> dict[str, Markup]:
@@ -232,11 +217,6 @@ def _draw(
         figures["accuracy"] = proportion_chart(shares, described)
         described = translate("Share of first hits that are right, by their probability, in %(n)s bins")
         figures["reliability"] = reliability_diagram(bars["bins"], described % {"n": len(bars["bins"])})
-    if replay:
-        described = translate(
-            "Share of duplicates whose original was among the first %(k)s when they were asked, over time"
-        )
-        figures["replay"] = proportion_chart(replay.periods, described % {"k": replay.k})
     if use:
         columns = [(format_short_day(week.day), _outcomes(week)) for week in use]
         described = translate("Outcomes of views with similar questions, by week")
@@ -278,25 +258,13 @@ def _outcomes(use: DailyUse) -> dict[str, int]:
     return {"not_asked": use.not_asked, "posted": posted, "other": max(0, use.counts["shown"] - use.not_asked - posted)}
 
 
-def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
-    """Return the ranker's results in the last replay; None without one."""
-    try:
-        report = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
-        result = next(result for result in report["rankers"] if result["ranker"] == ranker)
-        overall = _to_proportion("all", result["found"], result["n"])
-        periods = [_to_proportion(period["name"], period["found"], period["n"]) for period in result["periods"]]
-        return ReplaySummary(result["k"], overall, periods)
-    except (OSError, ValueError, LookupError, StopIteration, TypeError):
-        return None
-
-
 def _to_proportion(label: str, count: int, n: int) -> ProportionBar:
     share = BinomialProportion(count, n)
     return ProportionBar(label, share.value, *share.interval, n)
 
 
 class Advice(NamedTuple):
-    """A sentence with its numbers, and the command for it."""
+    """A sentence with its numbers, and the command for it; "" where it is done in the queue."""
 
     message: str
     command: str
@@ -333,6 +301,6 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
         sentence = mark("%(n)s questions have a known duplicate: enough for probabilities.")
         return Advice(sentence, f"askalike calibrate {folder}", {"n": n})
     sentence = mark(
-        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide on pairs."
+        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide in the queue."
     )
-    return Advice(sentence, f"askalike dedupe {folder} -o clusters.csv", {"n": n, "needed": MIN_QUERIES})
+    return Advice(sentence, "", {"n": n, "needed": MIN_QUERIES})

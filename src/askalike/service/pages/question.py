@@ -13,9 +13,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.core.hits import Explanation, SearchHit
+from askalike.core.hits import Explanation
 from askalike.core.records import Answer, Link, Question
-from askalike.core.values import safe_url
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.service.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
@@ -35,7 +34,7 @@ Relations = dict[str, str]
 """Id of a linked question → its relation to the one that is shown."""
 MAX_SIMILAR, MAX_REVISIONS, MAX_SHOWN_LINKS, MAX_TREE = 5, 20, 100, 100
 MIN_PROBABILITY = 0.1
-"""Minimum probability of asking the same at which a question is listed next to another."""
+"""Minimum probability of asking the same at which a question is listed, if the calibration has no threshold."""
 MAX_QUERY_BODY_LENGTH = 1_000
 MAX_OPEN_LENGTH = 1_200
 """Number of characters of a body above which it is folded on a narrow screen, so that the answers are near."""
@@ -77,7 +76,6 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         duplicates=await archive.run_on_store(lambda store: load_tree(store, id)),
         related=linked,
         similar=await archive.run_on_retriever(lambda retriever: _find_similar(retriever, question, relations)),
-        url=safe_url(question.url),
         source=details.source,
         saved=saved,
         revisions=await _find_revisions(archive, request, id),
@@ -152,7 +150,8 @@ def _find_similar(retriever: ArchiveRetriever, question: Question, relations: Re
     """Return the questions most similar to one, without those that it is linked to."""
     body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
     hits = retriever.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
-    others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
+    probable = [hit for hit in hits if hit.probability is None or hit.probability >= MIN_PROBABILITY]
+    others = [hit for hit in probable if hit.question.id not in relations][:MAX_SIMILAR]
     return [
         replace(
             _relate(hit.question, "similar", hit.explanation),
@@ -161,11 +160,6 @@ def _find_similar(retriever: ArchiveRetriever, question: Question, relations: Re
         )
         for hit in others
     ]
-
-
-def _is_improbable(hit: SearchHit) -> bool:
-    """Return whether a hit is too improbable to be listed; applies if the calibration has no threshold."""
-    return hit.probability is not None and hit.probability < MIN_PROBABILITY
 
 
 def _relate(question: Question, relation: str, explanation: Explanation | None) -> RelatedQuestion:

@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from askalike.core.values import safe_url
 from askalike.service.pages import display, forms, languages
 from askalike.service.pages.display import highlight, mark_stretches, render_difference
 from askalike.service.pages.languages import mark
@@ -157,11 +158,8 @@ def create_environment() -> Environment:
         languages.translate, languages.translate_count, newstyle=True
     )
     env.globals |= {"static": static_url, "home": archive_url, "pair_url": pair_url, "icon": display.render_icon}
-    env.globals |= {
-        "language": languages.current_language,
-        "languages": languages.LANGUAGES,
-        "code": Markup("<code>{}</code>").format,
-    }
+    env.globals |= {"language": languages.current_language, "languages": languages.LANGUAGES}
+    env.globals["code"] = Markup("<code>{}</code>").format
     env.filters |= {
         "marked": highlight,
         "with_formulas": lambda text: highlight(text, ()),
@@ -177,5 +175,6 @@ def create_environment() -> Environment:
         "solution": display.describe_solution,
         "difference": render_difference,
         "quoted": lambda text: quote(text, safe=""),
+        "safe_url": safe_url,
     }
     return env

@@ -4,10 +4,12 @@ import fcntl
 import importlib
 import os
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
@@ -16,7 +18,7 @@ from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.network import base_url, listen
-from askalike.service.log import announce_address, log_warning, start_log
+from askalike.service.log import announce_address, log_event, log_warning, start_log
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles, process_name
@@ -105,9 +107,13 @@ def supervise(
             _begin_all(indexers, stop)
             _begin_all(workers, stop)
             announce(base_url(listener))
+            log_event("started", version=version("askalike"), archives=list(settings.archive_paths()))
             _watch((*indexers, *workers), stop)
         finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)  # for all processes: from now on the port refuses
             _terminate_all((*workers, *indexers))
+            log_event("stopped")
 
 
 @contextmanager

@@ -2,22 +2,30 @@
 if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
 
 // Single keys press buttons: A presses data-key="a", unless somebody is typing or has switched the keys off.
+// A key that is pressed while the next pair is on its way counts once that is shown.
 (() => {
+  let waiting = "";
+  const press = (key) => {
+    const button = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    waiting = document.querySelector(".htmx-request") ? key : "";
+    if (!waiting) button?.click();
+    return button;
+  };
   const isTextField = (element) => element.closest("input:not([type=checkbox]), textarea, select");
   const keysEnabled = () => localStorage.getItem("keys") !== "off";
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTextField(event.target) || !keysEnabled()) return;
-    const button = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
-    if (!button) return;
-    event.preventDefault();
-    if (document.querySelector(".htmx-request")) return; // the page is about to change
-    button.click();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.key.length > 1 || isTextField(event.target) || !keysEnabled()) return;
+    if (press(event.key.toLowerCase())) event.preventDefault();
   });
   const show = (root) => root.querySelectorAll("[data-keys]").forEach((box) => { box.checked = keysEnabled(); });
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-keys]")) localStorage.setItem("keys", event.target.checked ? "on" : "off");
   });
-  document.addEventListener("htmx:load", (event) => show(event.target));
+  document.addEventListener("htmx:load", (event) => {
+    show(event.target);
+    if (waiting) setTimeout(press, 0, waiting); // once htmx knows all that it has loaded
+    waiting = "";
+  });
   show(document);
 })();
 
