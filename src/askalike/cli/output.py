@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from askalike.core.iteration import LogCallback, OpenBar, Progress, ProgressTracker
+from askalike.core.iteration import LogCallback, OpenBar, Progress, ProgressTracker, log_progress
 from askalike.core.output import escape_controls, raw_stream
 from askalike.evaluation.intervals import BinomialProportion
 
@@ -62,9 +62,9 @@ def format_proportion(proportion: BinomialProportion) -> str:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
-    """Yield a callback that takes (done, total) and draws one bar; None if stderr is not a terminal."""
+    """Yield a callback that takes (done, total): it draws one bar, or prints lines if stderr is not a terminal."""
     if not sys.stderr.isatty():
-        yield None
+        yield log_progress(description + ": {:,} of {:,}", print_remark)
         return
     with nested_progress_bars() as open_bar, open_bar(description) as report:
         yield report
