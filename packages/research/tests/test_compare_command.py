@@ -65,7 +65,9 @@ def test_needed_difference_is_half_the_interval() -> None:
 
 
 def test_agreement_of_rankings() -> None:
-    code, out, _ = run("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--agreement")
+    words = ("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--agreement")
+    assert '<th scope="col">RBO</th>' in run(*words, "--format", "html")[1]
+    code, out, _ = run(*words)
     assert code == 0
     assert re.search(r"^good +poor +0\.725 +– +2$", out, flags=re.MULTILINE)
 

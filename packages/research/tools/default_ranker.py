@@ -1,6 +1,6 @@
 """What the default ranker finds in the example archive: results measured with another one are out of date.
 
-`experiments/reports/default_ranker.json` has its settings and the first hits of all rephrasings of Riverside. It is
+`experiments/default_ranker.json` has its settings and the first hits of all rephrasings of Riverside. It is
 written when results are added (`write_results.py --add`), and each result's report keeps its digest. A change of the
 default ranker's results makes the file differ, and so the tests fail until the results are measured again.
 """
@@ -17,7 +17,7 @@ from askalike.plugin.measuring import RankingTask
 from askalike.plugin.rankers import DEFAULT_NAME
 
 ROOT = Path(__file__).resolve().parents[3]
-RECORD = ROOT / "experiments" / "reports" / "default_ranker.json"
+RECORD = ROOT / "experiments" / "default_ranker.json"
 EXAMPLE = ROOT / "examples" / "riverside.csv"
 RANKERS: Mapping[str, Mapping[str, Any]] = {
     "default": {"parts": ["lm_jelinek_mercer", "static"]},
