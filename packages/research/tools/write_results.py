@@ -398,8 +398,9 @@ HELD = """\
 Parts of three archives, apart by cluster, on which no default, rule or threshold is chosen from now on
 (`experiments/held.toml`; a test holds that no other experiment names them). Those of Ask Ubuntu are from its train
 split, and no default was chosen on that before, either; the networks of [Papers](../papers.md) train on them, so they
-cannot stand here. Those of StackFAQ were part of earlier choices. MiniLM may have seen Ask Ubuntu's and StackFAQ's questions, and its training data has Yahoo! answers. Alone, it ranks these whole titles
-at least as well as the default with it, which was also chosen for [what people type](typed.md)."""
+cannot stand here. Those of StackFAQ were part of earlier choices. MiniLM may have seen Ask Ubuntu's and StackFAQ's
+questions, and its training data has Yahoo! answers. Alone, it ranks these whole titles at least as well as the default
+with it, which was also chosen for [what people type](typed.md)."""
 
 
 def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
