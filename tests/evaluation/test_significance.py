@@ -12,6 +12,7 @@ from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.intervals import group_column, sign_flip_p
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.significance import compare, correct_holm, estimate_difference, interval_over_seeds
+from askalike.evaluation.tables import to_csv, to_latex
 
 QUERIES = 40
 
@@ -127,7 +128,8 @@ def test_a_measure_that_was_not_evaluated_is_refused() -> None:
 
 def test_the_tables() -> None:
     comparison = compare({"fair_1 & co": FAIR, "good": GOOD}, "RR")
-    text, markup, latex = comparison.to_text(), comparison.to_html(), comparison.to_latex()
+    systems = comparison.systems_table()
+    text, markup, latex = comparison.to_text(), comparison._repr_html_(), to_latex(systems)
     for rendered in (text, markup, latex):
         assert "trec" in rendered
         assert "0.7500" in rendered
@@ -136,7 +138,7 @@ def test_the_tables() -> None:
     assert "1.0000<sup>a</sup>" in markup
     assert r"fair\_1 \& co" in latex
     assert "1.0000$^{a}$" in latex
-    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(to_csv(comparison.pairs_table()))))
     assert [(row["first"], row["difference"], row["losses"]) for row in rows] == [("fair_1 & co", "-0.2500", "20")]
     assert json.loads(json.dumps(comparison.as_dict()))["pairs"][0]["losses"] == 20
 

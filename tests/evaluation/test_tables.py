@@ -25,3 +25,10 @@ def test_latex_is_escaped() -> None:
     assert r"\caption{T \& $<$b$>$. 50 \% done.}" in text
     assert r"a\_b & 0.5$^{c}$ \\" in text
     assert r"\begin{tabular}{lr}" in text
+
+
+def test_the_best_cell_is_bold() -> None:
+    table = ResultTable("T", ("system", "AP"), [("a", TableCell("0.5 ± 0.1", "c", best=True)), ("b", "0.25")])
+    assert r"a & \textbf{0.5 $\pm$ 0.1}$^{c}$ \\" in to_latex(table)
+    assert "<td><b>0.5 ± 0.1</b><sup>c</sup></td>" in to_html(table)
+    assert to_latex(table).count("textbf") == 1

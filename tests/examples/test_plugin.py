@@ -75,7 +75,7 @@ def archive(run, tmp_path_factory):
     return folder / "archive"
 
 
-@pytest.mark.parametrize("ranker", ["binary", "jaccard", "rm3"])
+@pytest.mark.parametrize("ranker", ["binary", "jaccard", "rm3", "trigrams"])
 def test_its_rankers_search(run, archive, ranker):
     code, out, err = run("search", archive, "lost card", "--ranker", ranker, "--explain")
     assert code == 0, err
@@ -131,5 +131,5 @@ def test_pip_installs_the_same(site, tmp_path):
 
 def test_the_page_shows_its_files():
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    for name in ("pyproject.toml", "similarity.py", "reader.py", "ranker.py"):
+    for name in ("pyproject.toml", "similarity.py", "reader.py", "encoder.py", "ranker.py"):
         assert f"examples/plugin/{name if name == 'pyproject.toml' else 'askalike_example/' + name}" in page

@@ -97,7 +97,7 @@ def test_vectors_of_several_parts_are_taught_as_one(monkeypatch):
     length = np.linalg.norm(first, axis=1, keepdims=True)
     scores = 0.5 * (first / length) @ (first / length).T + 2 * (second @ second.T).toarray()
     monkeypatch.setattr("askalike.learning.distil.CHUNK_SIZE", 8)
-    monkeypatch.setattr("askalike.learning.distil.REPORT_S", 0)
+    monkeypatch.setattr("askalike.core.iteration.REPORT_S", 0)
     lines = []
     encoded = encode_targets(Teacher(), list(range(20)), 14, lines.append)
     pattern = r"the teacher has encoded (8|16) of 20 texts; about \d+\.\d s left"

@@ -48,6 +48,13 @@ def test_similarities_declare_grids_that_begin_with_defaults(name, archive):
     assert len(built) == len(trials) > 1
 
 
+def test_one_grid_may_be_declared_alone(archive, monkeypatch):
+    grid = {"k1": (1.2, 0.9), "b": (0.75, 0.4)}
+    monkeypatch.setattr(registry.load("similarity", "bm25"), "GRIDS", grid)
+    assert tuning_grids(archive, "bm25", {"fields": "title"}) == [grid]
+    assert tuning_grids(archive, "bm25", {"fields": "title", "b": 0.4}) == [{"k1": (1.2, 0.9)}]
+
+
 def test_fields_have_weights_with_titles_and_bodies(archive):
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])

@@ -54,6 +54,24 @@ def test_two_runs_against_qrels() -> None:
     assert "x  (relevant at 2)" in out
 
 
+def test_needed_difference_is_half_the_interval() -> None:
+    words = ("good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR")
+    assert "needed: the smallest difference" in run("compare", *words)[1]
+    compared = json.loads(run("compare", *words, "--format", "json")[1])
+    [pair], [power] = compared["comparisons"][0]["pairs"], compared["power"]
+    assert power["needed"] == pytest.approx((pair["high"] - pair["low"]) / 2)
+    assert power["detectable"] > power["needed"]
+    assert compared["agreements"] == []
+
+
+def test_agreement_of_rankings() -> None:
+    words = ("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--agreement")
+    assert '<th scope="col">RBO</th>' in run(*words, "--format", "html")[1]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert re.search(r"^good +poor +0\.725 +– +2$", out, flags=re.MULTILINE)
+
+
 def test_common_only() -> None:
     code, out, _ = run("compare", "good.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR", "--common-only")
     assert code == 0
@@ -131,7 +149,8 @@ def test_latex_is_one_table_of_systems_by_measures(desk: str) -> None:
     head, *rows = [line for line in out.splitlines() if line.endswith(r"\\")]
     assert head == r"system & RR & Success@1 \\"
     assert len(rows) == len(json.loads(run("compare", "trial", "--format", "json")[1])["comparisons"][0]["systems"])
-    assert re.fullmatch(r"a .* & [0-9.]+ \[[0-9.]+, [0-9.]+\](\$.*\$)? & .*", rows[0])
+    assert re.fullmatch(r"a bm25 & \\textbf\{[0-9.]+ \[[0-9.]+, [0-9.]+\]\}(\$.*\$)? & .*", rows[0])
+    assert re.match(r"b cnn & \\textbf\{[0-9.]+ \$\\pm\$ [0-9.]+ \[", rows[1])
     assert out.count(r"\begin{tabular}") == 1
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from askalike import InputError, Run, write_run
+from askalike import Archive, EvaluationQuery, InputError, Judgement, Question, Run, write_run
 from askalike_research.run_calibration import calibrate_run, find_score
 from commands import askalike
 
@@ -33,6 +33,20 @@ def test_run_with_too_few_judged_queries_is_refused():
     run, qrels = make_run(90)
     with pytest.raises(InputError, match="90 queries with a relevant document"):
         calibrate_run("run", run, qrels)
+
+
+def test_calibrate_run_on_a_split(tmp_path):
+    run, qrels = make_run()
+    write_run(run, tmp_path / "run.trec", "other")
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.set_meta(language="en")
+        archive.upsert(Question(id, f"Title {id}") for id in "abc")
+        archive.upsert(EvaluationQuery("test", Question(query, f"What is {query}?")) for query in qrels)
+        archive.upsert(Judgement("test", query, id, grade) for query, own in qrels.items() for id, grade in own.items())
+    files = (tmp_path / "run.trec", "--archive", tmp_path / "desk", "--split", "test", "--guarantee", 0.8)
+    done = askalike("calibrate-run", *files)
+    assert done.returncode == 0, done.stderr
+    assert "show nothing below the score 2." in done.stdout
 
 
 def test_calibrate_run_command(tmp_path):

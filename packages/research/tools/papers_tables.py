@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from statistics import median
 from typing import Any
 
 from benchmark_tables import markdown_table
@@ -51,12 +52,21 @@ def _cells(report: Report, system: Report) -> Iterator[str]:
         yield "/".join(f"{100 * values[m]:.1f}" for m in measures if m in values)
 
 
+def _describe_needed(report: Report) -> str:
+    """Return how large a difference has to be by the first measure to be significant by itself: the median of pairs."""
+    measure = report["measures"][0]
+    factor = 1 if report["systems"][0]["measures"][measure]["high"] > 1 else 100
+    needed = [factor * (pair["high"] - pair["low"]) / 2 for pair in report["comparisons"][measure]["pairs"]]
+    points = f"{median(needed):.1f} points of {measure}"
+    return f"From about {points} on (median of all pairs), a difference is significant by itself. "
+
+
 def _describe_origin(report: Report) -> str:
     origin = report["provenance"]
     seeds = ", ".join(map(str, origin["seeds"]))
     return (
         f"n = {report['queries']:,} queries of split `{report['split']}`, seeds {seeds}, in percent. Brackets hold "
         "95 % intervals; ± is over seeds. Letters behind a value name the systems that are significantly worse (paired "
-        "randomisation test, Holm, p < .05). "
+        f"randomisation test, Holm, p < .05). {_describe_needed(report)}"
         f"`{origin['command']}`, commit `{origin['commit'][:7]}`, data `{origin['data'][:8]}`."
     )

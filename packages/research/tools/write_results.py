@@ -6,6 +6,7 @@
 same for the results of a benchmark. `--check` writes nothing, and exits with 1 if a file differs.
 
 No figure is typed by hand. A report keeps commit, data hash, hardware and command; texts of the archive are left out.
+One with the default ranker also keeps the digest of what that ranker finds now, see `default_ranker.py`.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import default_ranker
 from benchmark_tables import benchmark_sections, fan_out_table, markdown_table, speed_table
 from papers_tables import fill_tables
 from results_figures import draw_engines, draw_figures
@@ -47,10 +49,17 @@ TYPED_SECTIONS = {
 }
 """Name of a report → heading of its section on the page of what people type."""
 TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
+HELD_REPORTS = {
+    "held-askubuntu-titles": "Ask Ubuntu, titles",
+    "held-stackfaq": "StackFAQ",
+    "held-yahoo": "Yahoo! questions, candidates",
+}
+"""Name of a report on queries that choose nothing → heading of its column."""
+SEEN_MARK = r"\*"
+"""Behind the name of a system whose training data may have contained the queries."""
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 FIRST_AND_TEN = "first hit right / among the first 10"
-README_MEASURES = ("Success@1", "Success@10")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 Report = Mapping[str, Any]
@@ -85,9 +94,12 @@ def main() -> int:
     parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders, or JSON of benchmarks")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
+    digest = default_ranker.update() if any(path.is_dir() for path in options.add) else ""
     for path in options.add:
         added = json.loads((path / "report.json" if path.is_dir() else path).read_text("utf-8"))
         shortened = shorten(added) if path.is_dir() else [{k: v for k, v in row.items() if k != "ms"} for row in added]
+        if path.is_dir() and default_ranker.RANKERS.keys() & {system["label"] for system in added["systems"]}:
+            shortened = {**shortened, "default_ranker": digest}
         write_json(REPORTS / f"{path.name.removesuffix('.json')}.json", shortened)
     files = all_files()
     stale = [path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text]
@@ -189,8 +201,10 @@ def all_files() -> dict[Path, str]:
     if reports.keys() >= set(README_DATASETS):
         distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
         tables["results"] = readme_table(reports, distilled)
+    if all(held := {name: load(name) for name in HELD_REPORTS}.values()):
+        tables["held"] = systems_table(list(zip(HELD_REPORTS.values(), held, strict=True)), TYPED_SYSTEMS)
     if all(typed := {name: load(name) for name in TYPED_REPORTS}.values()):
-        tables["typed"] = typed_table(dict(zip(TYPED_REPORTS, typed, strict=True)))
+        tables["typed"] = systems_table(list(zip(TYPED_REPORTS.values(), typed, strict=True)), TYPED_SYSTEMS)
     if rows := load("search"):
         tables["speed"] = speed_table(rows)
     if rows := load("fan_out"):
@@ -282,13 +296,53 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
         shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
         rows.append((link, f"{report['queries']:,}", *shown))
     table = markdown_table(("data set", "queries", "best AP", "BM25", "default"), rows)
-    lines = ["# Results", "", GENERATED, "", INTRODUCTION, "", *table]
+    lines = [
+        "# Results",
+        "",
+        GENERATED,
+        "",
+        INTRODUCTION,
+        "",
+        *table,
+        "",
+        CHOICES,
+        *markdown_table(("default", "chosen on"), CHOSEN_ON),
+        "",
+        CONSEQUENCES,
+    ]
+    if all(held := {name: load(name) for name in HELD_REPORTS}.values()):
+        lines += ["", HELD, "", *held_section(dict(zip(HELD_REPORTS, held, strict=True)))]
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
     if backtests := load("backtests"):
         lines += ["", *backtest_section(backtests)]
     return "\n".join([*lines, ""])
+
+
+def held_section(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield the table of queries that choose nothing: AP, and how much each system is above BM25."""
+    systems = [{s["label"]: s for s in report["systems"]} for report in reports.values()]
+    heads = [f"{HELD_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
+    rows = []
+    for label in TYPED_SYSTEMS:
+        gains = [_gain_over_bm25(report, label) for report in reports.values()]
+        rows.append((label, *(f"{interval(own[label], 'AP')}{gain}" for own, gain in zip(systems, gains, strict=True))))
+    yield from markdown_table(("AP; above BM25", *heads), rows)
+    yield ""
+    commands = "; ".join(f"`{report['provenance']['command']}`" for report in reports.values())
+    origin = next(iter(reports.values()))["provenance"]
+    yield f"Commands: {commands}, commit `{origin['commit'][:8]}`, {origin['hardware']}."
+
+
+def _gain_over_bm25(report: Report, label: str) -> str:
+    """Return the difference to BM25 with its interval, in points; nothing for BM25."""
+    pairs = report["comparisons"]["AP"]["pairs"]
+    pair = next((p for p in pairs if (p["first"], p["second"]) == ("BM25", label)), None)
+    if pair is None:
+        return ""
+    low, high = -100 * pair["high"], -100 * pair["low"]
+    return f"; {-100 * pair['difference']:+.1f} [{low:.1f},{NO_BREAK}{high:.1f}]"
 
 
 def speed_page(engines: tuple[str, str]) -> str:
@@ -306,12 +360,47 @@ SPEED_INTRODUCTION = """\
 search of an index alone, with queries that are words already. *End to end* is what a user runs, from texts to results.
 Each line has a letter for its commit, its machine and the versions of what was measured."""
 INTRODUCTION = """\
-Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
-reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
+Each data set has a leaderboard. No system was trained on its labels, but **some of these queries chose the defaults**
+([below](#what-chose-the-defaults)). A script writes every figure from the reports in `experiments/reports/`, which name
+commit, data, machine and command; `make results` measures them again. [Negative results](negative.md) has the
 ideas that did not work, [What people type](typed.md) known titles and half-typed ones, [Speed](speed.md) all
 measurements of time and memory, and [Papers](../papers.md) the gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
+
+
+CHOICES = """\
+## What chose the defaults
+
+The log of experiments says on what each default was chosen (`git show c9caed62^:experiments/LOG.md`):
+"""
+CHOSEN_ON = (
+    (
+        "weights of titles and texts (1 : 1.5)",
+        "cs (known titles, titles of duplicates, whole questions), and ten pasted error messages",
+    ),
+    ("weight of answers, if they are searched (.5)", "Riverside, beer, ai"),
+    (
+        "weight of words beside vectors, and the rule by which strong lexical scores count more (power 7, exponent 3)",
+        "Ask Ubuntu (dev and known titles), cs, beer, ai, StackFAQ, Riverside, SemEval dev and test",
+    ),
+    ("limits below which nothing is shown", "Ask Ubuntu, cs, beer, ai, StackFAQ, Riverside, and `experiments/people`"),
+    ("recipes of networks", "`tenth/test` of Ask Ubuntu, `focus/dev` of MedQuAD, dev of SemEval"),
+)
+"""Each default, and what it was chosen on."""
+CONSEQUENCES = """\
+So the rows of default rankers on Ask Ubuntu dev, cs, StackFAQ and SemEval are of queries that helped to choose them. No
+default was chosen on the Yahoo! questions. In StackFAQ, the index holds the other paraphrases of each question; among
+the 125 questions alone, BM25 finds 64.7 % first (`tests/test_reference_figures.py`)."""
+HELD = """\
+## Queries that choose nothing
+
+Parts of three archives, apart by cluster, on which no default, rule or threshold is chosen from now on
+(`experiments/held.toml`; a test holds that no other experiment names them). Those of Ask Ubuntu are from its train
+split, and no default was chosen on that before, either; the networks of [Papers](../papers.md) train on them, so they
+cannot stand here. Those of StackFAQ were part of earlier choices. MiniLM may have seen Ask Ubuntu's and StackFAQ's
+questions, and its training data has Yahoo! answers. Alone, it ranks these whole titles at least as well as the default
+with it, which was also chosen for [what people type](typed.md)."""
 
 
 def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
@@ -362,34 +451,29 @@ of the first suggestions is right. Of 50, 30, 20, 10 and 5 % it is the highest t
 
 
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
-    """Return the README's table: the first hit, and the first ten, on three archives.
+    """Return the README's table of three archives. distilled: the reports with the row distil, on the same queries."""
+    joined = [
+        (DATASETS[name][0], {**reports[name], "systems": distilled[name]["systems"] + reports[name]["systems"]})
+        for name in README_DATASETS
+    ]
+    return systems_table(joined, README_SYSTEMS)
 
-    distilled: the reports with the row distil, on the same queries. A row that a report lacks is left out.
+
+def systems_table(reports: Sequence[tuple[str, Report]], labels: Sequence[str]) -> str:
+    """Return a table of the README: the first hit, and the first ten. reports: each with the heading of its column.
+
+    A row that a report lacks is left out. Of two systems with one label in a report, the later one counts.
     """
-    shown = {name: reports[name] for name in README_DATASETS}
-    heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]
+    heads = [f"{heading} (n = {report['queries']:,})" for heading, report in reports]
+    systems = [{system["label"]: system for system in report["systems"]} for _, report in reports]
     rows = []
-    systems = {name: {s["label"]: s for s in distilled[name]["systems"] + shown[name]["systems"]} for name in shown}
-    for label in README_SYSTEMS:
-        if not all(label in own for own in systems.values()):
-            continue
-        cells = []
-        for name in shown:
-            system = systems[name][label]
-            first = 100 * system["measures"][README_MEASURES[0]]["mean"]
-            cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
-        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
-    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
-
-
-def typed_table(reports: Mapping[str, Report]) -> str:
-    """Return the README's table of what people type: the first hit, and the first ten, of cs with bodies."""
-    heads = [f"{TYPED_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
-    rows = []
-    for label in TYPED_SYSTEMS:
-        measured = [next(s for s in report["systems"] if s["label"] == label) for report in reports.values()]
-        cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
-        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
+    for label in labels:
+        measured = [own[label] for own in systems if label in own]
+        if len(measured) == len(systems):
+            name = f"**{label}**" if label.startswith("default") else label
+            seen = SEEN_MARK if any(system["may_have_seen"] for system in measured) else ""
+            cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
+            rows.append((name + seen, *cells))
     return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
 
 

@@ -5,22 +5,18 @@ On a terminal progress is drawn as bars, which vanish when the work is done; oth
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from askalike.core.iteration import LogCallback, OpenBar, Progress, ProgressTracker
+from askalike.core.iteration import LogCallback, OpenBar, Progress, ProgressTracker, log_progress
 from askalike.core.output import escape_controls, raw_stream
-from askalike.core.values import format_duration
 from askalike.evaluation.intervals import BinomialProportion
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-LINE_S = 10.0
-"""The pause between two lines on the progress of long work."""
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
@@ -66,33 +62,12 @@ def format_proportion(proportion: BinomialProportion) -> str:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
-    """Yield a callback that takes (done, total) and draws one bar; where there is no terminal, it prints lines."""
+    """Yield a callback that takes (done, total): it draws one bar, or prints lines if stderr is not a terminal."""
     if not sys.stderr.isatty():
-        yield ProgressLines(description)
+        yield log_progress(description + ": {:,} of {:,}", print_remark)
         return
     with nested_progress_bars() as open_bar, open_bar(description) as report:
         yield report
-
-
-class ProgressLines:
-    """Prints how far work is and how long it still takes, every LINE_S seconds."""
-
-    def __init__(self, description: str) -> None:
-        self._description = description
-        self._started = self._printed = time.monotonic()
-        self._first, self._done = 0, -1
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if self._done < 0 or done < self._done:  # other work begins
-            self._first, self._started = done, now
-        self._done = done
-        if now < self._printed + LINE_S:
-            return
-        self._printed = now
-        rate = (done - self._first) / max(now - self._started, 1e-9)
-        left = f", about {format_duration((total - done) / rate)} left" if rate else ""
-        print_remark(f"{self._description}: {done:,} of {total:,}{left}")
 
 
 @contextmanager

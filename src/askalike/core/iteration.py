@@ -1,5 +1,6 @@
 """One thing at a time: iterables in chunks, reports of progress, and values computed when they are first read."""
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -7,6 +8,7 @@ from itertools import islice
 from typing import Any, Protocol, Self, TypeVar, overload
 
 from askalike.core.errors import InputError
+from askalike.core.values import format_duration
 
 T = TypeVar("T")
 LogCallback = Callable[[str], None]
@@ -15,6 +17,8 @@ Progress = Callable[[int, int], None]
 """Called during work, with the number of rows done and the total."""
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a progress bar with a description; bars may be nested."""
+REPORT_S = 10
+"""The pause between two lines of progress."""
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
@@ -54,6 +58,25 @@ def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progr
         yield chunk
         if progress:
             progress(min(number * size, len(items)), len(items))
+
+
+def log_progress(template: str, log: LogCallback) -> Progress:
+    """Return a callback that logs what is done and the time left every REPORT_S. template: takes done and total."""
+    reported = last = 0
+    reported_at = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last, reported, reported_at
+        now = time.monotonic()
+        if done < last:  # another pass
+            reported, reported_at = done, now
+        elif now - reported_at >= REPORT_S and reported < done < total:
+            left = format_duration((now - reported_at) * (total - done) / (done - reported))
+            log(f"{template.format(done, total)}; about {left} left")
+            reported, reported_at = done, now
+        last = done
+
+    return report
 
 
 class ProgressTracker(Protocol):

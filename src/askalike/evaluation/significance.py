@@ -13,7 +13,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups
-from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
+from askalike.evaluation.tables import ResultTable, TableCell, to_html, to_text
 
 RESAMPLING_DRAWS = 10_000
 RESAMPLING_SEED = 0
@@ -110,19 +110,7 @@ class Comparison:
         return self.to_text().rstrip()
 
     def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_html(self) -> str:
-        """Return both tables as HTML."""
         return to_html(self.systems_table()) + to_html(self.pairs_table())
-
-    def to_latex(self) -> str:
-        """Return both tables as LaTeX (package booktabs)."""
-        return f"{to_latex(self.systems_table())}\n{to_latex(self.pairs_table())}"
-
-    def to_csv(self) -> str:
-        """Return the table of pairs as CSV."""
-        return to_csv(self.pairs_table())
 
 
 def _format_mean(system: ComparedSystem) -> str:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A text followed by a superscript, such as the letters of the systems that a system beats."""
+    """A text followed by a superscript, such as the letters of the systems that a system beats; the best is bold."""
 
     text: str
     mark: str = ""
+    best: bool = False
 
     def __str__(self) -> str:
         return f"{self.text} {self.mark}".rstrip()
@@ -79,9 +80,9 @@ def to_html(table: ResultTable) -> str:
 
 
 def _html_cell(cell: str | TableCell) -> str:
-    if isinstance(cell, TableCell) and cell.mark:
-        return f"<td>{html.escape(cell.text)}<sup>{html.escape(cell.mark)}</sup></td>"
-    return f"<td>{html.escape(str(cell))}</td>"
+    cell = TableCell(cell) if isinstance(cell, str) else cell
+    text = f"<b>{html.escape(cell.text)}</b>" if cell.best else html.escape(cell.text)
+    return f"<td>{text}<sup>{html.escape(cell.mark)}</sup></td>" if cell.mark else f"<td>{text}</td>"
 
 
 def to_latex(table: ResultTable) -> str:
@@ -102,9 +103,10 @@ _LATEX_ESCAPES = str.maketrans(
 
 
 def _latex_cell(cell: str | TableCell) -> str:
-    if isinstance(cell, TableCell) and cell.mark:
-        return f"{cell.text.translate(_LATEX_ESCAPES)}$^{{{cell.mark}}}$"
-    return str(cell).translate(_LATEX_ESCAPES)
+    cell = TableCell(cell) if isinstance(cell, str) else cell
+    text = cell.text.translate(_LATEX_ESCAPES)
+    text = rf"\textbf{{{text}}}" if cell.best else text
+    return f"{text}$^{{{cell.mark}}}$" if cell.mark else text
 
 
 def format_p(p: float) -> str:

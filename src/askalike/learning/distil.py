@@ -1,6 +1,5 @@
 """Distils an encoder to a lookup: ridge regression of its vectors of an archive's texts on their n-grams, no torch."""
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +19,10 @@ from askalike.core.arrays import Floats16, Floats32
 from askalike.core.config import Settings, TextList
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
-from askalike.core.iteration import LogCallback, chunks
+from askalike.core.iteration import LogCallback, chunks, log_progress
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
-from askalike.core.values import format_count, format_duration
+from askalike.core.values import format_count
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.pretrained import PretrainedEncoder
@@ -39,8 +38,6 @@ CHUNK_SIZE = 1_024
 """Number of texts encoded at a time."""
 MADE_UP_FOLDER = "made-up"
 """The folder of the vectors of texts that are made up for the teacher, in that of the archive's documents."""
-REPORT_S = 30
-"""Seconds between two reports of how far the teacher is."""
 MAX_DENSE_COLUMNS = 2_048
 """Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
 CONJUGATE_GRADIENT_STEPS = 12
@@ -183,16 +180,10 @@ def share_vectors(
 
 def _encode_blocks(encoder: Encoder, texts: Sequence[Text], what: str, log: LogCallback) -> Iterator[Any]:
     """Yield the vectors in blocks of CHUNK_SIZE texts. what: the texts, as the reports call them."""
-    reported = 0
-    reported_at = time.monotonic()
+    report = log_progress(f"the teacher has encoded {{:,}} of {{:,}} {what}", log)
     for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE)), 1):
         yield block
-        done, elapsed = number * CHUNK_SIZE, time.monotonic() - reported_at
-        if elapsed >= REPORT_S and done < len(texts):
-            left = format_duration(elapsed * (len(texts) - done) / (done - reported))
-            log(f"the teacher has encoded {done:,} of {len(texts):,} {what}; about {left} left")
-            reported = done
-            reported_at = time.monotonic()
+        report(number * CHUNK_SIZE, len(texts))
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:

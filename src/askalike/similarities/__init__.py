@@ -14,8 +14,8 @@ from askalike.core.hits import Collection
 class Similarity(Settings):
     """A term-weighting formula. Scores are ≥ 0; they increase with the frequency and decrease with the length."""
 
-    GRIDS: ClassVar[Sequence[Mapping[str, Sequence[Any]]]] = ({},)
-    """The values of each setting to try when tuning, default first; several grids if settings exclude each other."""
+    GRIDS: ClassVar[Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]] = {}
+    """Setting → the values to try when tuning, default first; several such grids if settings exclude each other."""
 
     @abstractmethod
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:

@@ -203,7 +203,8 @@ def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequen
     """
     if ranker in registry.names("similarity"):
         text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields"))
-        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
+        grids = [own] if isinstance(own := registry.load("similarity", ranker).GRIDS, Mapping) else own
+        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in grids]
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):
         example = "tune = { KEY = [VALUE, VALUE] }"

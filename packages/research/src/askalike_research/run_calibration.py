@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from typer import Argument
 
-from askalike import InputError, Run, read_qrels, read_run
+from askalike import InputError, Run, read_run
 from askalike.plugin import commands as options
 from askalike.plugin.commands import format_count, to_json
 from askalike.plugin.measuring import (
@@ -33,11 +33,14 @@ from askalike.plugin.measuring import (
     to_text,
 )
 from askalike.plugin.training import Qrels
+from askalike_research.comparing.run_sources import load_judgements
 
 
 def calibrate_run_command(
     run: Annotated[Path, Argument(metavar="RUN", help="A run of any system.")],
-    qrels: Annotated[Path, options.qrels()],
+    qrels: options.QrelsFile = None,
+    archive: Annotated[Path | None, options.value("DIR", "The archive with the judgements.")] = None,
+    split: Annotated[str | None, options.value("SPLIT", "The archive's split.", "test, else the first")] = None,
     precision: Precision = None,
     guarantee: GuaranteedPrecision = None,
     prevalence: Annotated[float, options.share(PREVALENCE_HELP)] = 1.0,
@@ -53,11 +56,12 @@ def calibrate_run_command(
 
     ```
     askalike calibrate-run run.trec --qrels qrels.txt
-    askalike calibrate-run run.trec --qrels qrels.txt --guarantee 0.9
+    askalike calibrate-run run.trec --archive DIR --split test --guarantee 0.9
     ```
     """
+    judgements = load_judgements((), qrels, archive, split)
     report = calibrate_run(
-        str(run), read_run(run), read_qrels(qrels), precision=precision, guarantee=guarantee, prevalence=prevalence,
+        str(run), read_run(run), judgements.qrels, precision=precision, guarantee=guarantee, prevalence=prevalence,
         seed=seed,
     )  # fmt: skip
     scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}

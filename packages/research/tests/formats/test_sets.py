@@ -12,7 +12,7 @@ from export.test_export import READERS, assert_reimports_equal
 DATA = Path(__file__).parents[1] / "data"
 
 
-@pytest.mark.parametrize("reader", ["lei", "semeval", "yahoo"])
+@pytest.mark.parametrize("reader", ["lei", "semeval", "trec", "yahoo"])
 def test_an_empty_folder_is_one_clear_error(expect_refusal: Refusing, tmp_path: Path, reader: str) -> None:
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "empty", tmp_path / "gone"):
@@ -116,3 +116,68 @@ def test_an_export_is_reimported(tmp_path: Path, shared_data: Path, file: str, f
     import_archive("semeval", [shared_data / "semeval2016-task3/test2016" / file], tmp_path / "first")
     with Archive.open(tmp_path / "first") as archive:
         assert_reimports_equal(archive, tmp_path, format)
+
+
+TREC_DOCUMENTS = """<DOC>
+<DOCNO> FT1 </DOCNO>
+<DATE> 1994 </DATE>
+<HEADLINE>
+<P>Trams &amp; buses</P>
+</HEADLINE>
+<TEXT>
+<P>They run
+at night.</P>
+</TEXT>
+</DOC>
+
+<DOC>
+<DOCNO>FT2</DOCNO>
+<TEXT>Only text.</TEXT>
+</DOC>
+<DOC><TEXT>no number</TEXT></DOC>
+"""
+TREC_TOPICS = """<top>
+
+<num> Number: 301
+<title> Night buses
+
+<desc> Description:
+Which buses run at night?
+
+<narr> Narrative:
+Trams do not count.
+</top>
+"""
+
+
+def test_trec(imported: Importing, tmp_path: Path) -> None:
+    folder = tmp_path / "collection"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs/ft_1.gz").write_bytes(gzip.compress(TREC_DOCUMENTS.encode()))
+    (folder / "topics").write_text(TREC_TOPICS)
+    (folder / "qrels").write_text("301 0 FT1 2\n301 0 FT2 0\n301 0 FT3\n")
+    done = imported("trec", folder)
+    assert str(done.summary) == "2 questions, 0 answers, 0 duplicate links, 2 rejected"
+    assert done.rows("SELECT id, title, body FROM questions ORDER BY 1") == [
+        ("FT1", "Trams & buses", "They run at night."), ("FT2", "Only text.", ""),
+    ]  # fmt: skip
+    assert done.rows("SELECT split, id, title FROM queries") == [("test", "301", "Night buses")]
+    assert done.rows("SELECT document_id, relevance FROM judgements ORDER BY 1") == [("FT1", 2), ("FT2", 0)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "texts"),
+    [("desc", ("Which buses run at night?", "")), ("both", ("Night buses", "Which buses run at night?"))],
+)
+def test_trec_topic_elements(imported: Importing, tmp_path: Path, topic: str, texts: tuple[str, str]) -> None:
+    (tmp_path / "docs").write_text(TREC_DOCUMENTS)
+    (tmp_path / "topics").write_text(TREC_TOPICS)
+    (tmp_path / "qrels").write_text("301 0 FT1 1\n")
+    done = imported("trec", *(tmp_path / name for name in ("docs", "topics", "qrels")), topic=topic)
+    assert done.rows("SELECT title, body FROM queries") == [texts]
+
+
+def test_trec_refuses_other_files(expect_refusal: Refusing, tmp_path: Path) -> None:
+    for text, says in (("a,b\n1,2\n", "expected <DOC>, <top>, or qrels"), (TREC_DOCUMENTS[:100], "cut off")):
+        (tmp_path / "file").write_text(text)
+        expect_refusal(says, "trec", tmp_path / "file")

@@ -30,6 +30,9 @@ def compare_command(
         options.RuleName | None, Option(help=options.RULE_HELP, show_default="the experiment's, else trec_eval")
     ] = None,
     common_only: Annotated[bool, Option("--common-only", help="Only queries that every run has.")] = False,
+    agreement: Annotated[
+        bool, Option("--agreement", help="Also how similar the runs rank: rank-biased overlap, Kendall's tau.")
+    ] = False,
     format: Annotated[
         Literal["text", "html", "latex", "csv", "json"], Option(help="The format of the comparison.")
     ] = "text",
@@ -54,7 +57,8 @@ def compare_command(
     )
     judged_by = rule or declared_value(sources, "rule") or "trec_eval"
     judgements = load_judgements(sources, qrels, archive, split)
-    text = format_comparison(compare_runs(sources, judgements, names, judged_by, common_only=common_only), format)
+    compared = compare_runs(sources, judgements, names, judged_by, common_only=common_only, agreement=agreement)
+    text = format_comparison(compared, format)
     if output:
         print_remark(str(write_output(output, text)))
     else:

@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from askalike import InputError, Run, SettingsError, compare, read_run
 from askalike.plugin.commands import format_count
 from askalike.plugin.measuring import (
     ALPHA,
+    ComparedSystem,
     Comparison,
     ResultTable,
     SystemPair,
@@ -22,6 +23,8 @@ from askalike.plugin.measuring import (
     to_text,
 )
 from askalike.plugin.training import Qrels
+from askalike_research.comparing.agreement import PERSISTENCE, RankingAgreement, compare_rankings
+from askalike_research.comparing.power import POWER, detectable_difference, significant_difference
 from askalike_research.comparing.run_sources import RunJudgements, RunSource
 from askalike_research.pages import render
 from askalike_research.relevant_ranks import first_relevant_ranks, order_documents
@@ -30,6 +33,13 @@ from askalike_research.texts import ReportTexts, load_texts
 SYSTEMS_NOTE = (
     f"In brackets 95 % intervals; raised letters: significantly better than that system (paired randomisation test, "
     f"Holm over all pairs, p < {ALPHA})"
+)
+POWER_NOTE = (
+    f"needed: the smallest difference that is significant by itself on these queries; detectable: the true difference "
+    f"that they show with a probability of {POWER:.0%}"
+)
+AGREEMENT_NOTE = (
+    f"RBO: rank-biased overlap, p = {PERSISTENCE}; tau: Kendall's τ of the documents that both list; means over queries"
 )
 PAGE = Path(__file__).parent / "templates" / "compare.html"
 SHOWN_QUERIES = 5
@@ -71,25 +81,43 @@ class PairContrasts:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """One comparison per measure, the contrasts of every pair by the first measure, and remarks on the numbers."""
+    """One comparison per measure, the contrasts of every pair by the first measure, and remarks on the numbers.
+
+    agreements: how similar the systems rank, if that was asked for.
+    """
 
     comparisons: Sequence[Comparison]
     contrasts: Sequence[PairContrasts]
     remarks: Sequence[str]
+    agreements: Sequence[RankingAgreement] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for JSON."""
         return {
             "comparisons": [comparison.as_dict() for comparison in self.comparisons],
+            "power": [row._asdict() for row in self.power()],
+            "agreements": [asdict(agreement) for agreement in self.agreements],
             "contrasts": [asdict(contrasts) for contrasts in self.contrasts],
             "remarks": list(self.remarks),
         }
 
+    def power(self) -> list["PairPower"]:
+        """Return how large a difference each pair of systems would need, by each measure."""
+        pairs = ((comparison.measure, pair) for comparison in self.comparisons for pair in comparison.pairs)
+        return [
+            PairPower(measure, pair.first, pair.second, significant_difference(pair), detectable_difference(pair))
+            for measure, pair in pairs
+        ]
+
     def systems_table(self) -> ResultTable:
-        """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats."""
+        """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats.
+
+        The best mean of each measure is marked, and ± is the standard deviation over seeds.
+        """
+        best = [max(system.mean for system in comparison.systems) for comparison in self.comparisons]
         rows: list[list[str | TableCell]] = []
         for system in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
-            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in system)
+            cells = [_format_system(s, s.mean == highest) for s, highest in zip(system, best, strict=True)]
             rows.append([f"{system[0].letter} {system[0].name}", *cells])
         measures = (comparison.measure for comparison in self.comparisons)
         return ResultTable(
@@ -97,18 +125,47 @@ class RunComparison:
         )
 
     def pairs_table(self) -> ResultTable:
-        """Return every pair by every measure."""
+        """Return every pair by every measure, with the difference that it would need."""
         tables = [(c.measure, c.pairs_table()) for c in self.comparisons]
         rows = [(measure, *row) for measure, table in tables for row in table.rows]
-        return ResultTable("Differences", ("measure", *tables[0][1].columns), rows)
+        needed = [(f"{power.needed:.4f}", f"{power.detectable:.4f}") for power in self.power()]
+        columns = ("measure", *tables[0][1].columns, "needed", "detectable")
+        return ResultTable(
+            "Differences", columns, [(*row, *cells) for row, cells in zip(rows, needed, strict=True)], (POWER_NOTE,)
+        )
+
+    def agreements_table(self) -> ResultTable:
+        """Return how similar each pair of systems ranks."""
+        rows = [
+            (a.first, a.second, f"{a.rbo:.3f}", "–" if a.tau is None else f"{a.tau:+.3f}", f"{a.queries:,}")
+            for a in self.agreements
+        ]
+        return ResultTable("Rankings", ("first", "second", "RBO", "tau", "queries"), rows, (AGREEMENT_NOTE,))
+
+
+class PairPower(NamedTuple):
+    """How large a difference of two systems by one measure has to be, see `power`."""
+
+    measure: str
+    first: str
+    second: str
+    needed: float
+    detectable: float
+
+
+def _format_system(system: ComparedSystem, best: bool) -> TableCell:
+    sd = "" if system.sd is None else f" ± {system.sd:.3f}"
+    return TableCell(f"{system.mean:.3f}{sd} [{system.low:.3f}, {system.high:.3f}]", "".join(system.beats), best)
 
 
 def compare_runs(
-    sources: Sequence[RunSource], truth: RunJudgements, measures: Sequence[str], rule: str, common_only: bool = False
-) -> RunComparison:
+    sources: Sequence[RunSource], truth: RunJudgements, measures: Sequence[str], rule: str, common_only: bool = False,
+    agreement: bool = False,
+) -> RunComparison:  # fmt: skip
     """Compare every pair of systems by every measure. The rule decides how queries without hits count.
 
-    common_only: only the queries that every run has. Single queries are shown from the run of the first seed.
+    common_only: only the queries that every run has. agreement: also compare the rankings, whatever is relevant.
+    Single queries are shown, and rankings compared, from the run of the first seed.
     Raises InputError for an invalid run, and if no query is in common; SettingsError for fewer than two systems.
     """
     if len(sources) < 2:
@@ -131,9 +188,10 @@ def compare_runs(
         for name, pairs in runs.items()
     }
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
-    builder = _ContrastBuilder({label: label_runs[0][1] for label, label_runs in runs.items()}, qrels, rule)
+    shown_runs = {label: label_runs[0][1] for label, label_runs in runs.items()}
+    contrasts = _ContrastBuilder(shown_runs, qrels, rule).contrasts(comparisons[0], truth)
     remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))
-    return RunComparison(comparisons, builder.contrasts(comparisons[0], truth), remarks)
+    return RunComparison(comparisons, contrasts, remarks, compare_rankings(shown_runs) if agreement else ())
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
@@ -203,6 +261,7 @@ def format_text(comparison: RunComparison) -> str:
     parts = [to_text(c.systems_table()) for c in comparison.comparisons[:1]]
     parts += [to_text(replace(c.systems_table(), notes=())) for c in comparison.comparisons[1:]]
     parts.append(to_text(comparison.pairs_table()))
+    parts += [to_text(comparison.agreements_table())] if comparison.agreements else []
     parts += [f"{remark}\n" for remark in comparison.remarks]
     measure = comparison.comparisons[0].measure
     for contrasts in comparison.contrasts:

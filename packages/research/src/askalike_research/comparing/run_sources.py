@@ -127,11 +127,11 @@ def load_judgements(
     path = archive or _find_archive(sources)
     if path is None and qrels is None:
         raise SettingsError(
-            "compare: no judgements; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
-            "made by askalike experiment on one split of an archive that is still there"
+            "no judgements; expected --qrels FILE, or --archive DIR with --split NAME, or folders made by askalike "
+            "experiment on one split of an archive that is still there"
         )
     if path is None and split_name:
-        raise SettingsError(f"compare: split {split_name!r} of no archive; name the archive: --archive DIR")
+        raise SettingsError(f"split {split_name!r} of no archive; name the archive: --archive DIR")
     judged = read_qrels(qrels) if qrels else None
     if path is None:
         return RunJudgements(judged or {})
