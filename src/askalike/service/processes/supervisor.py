@@ -113,7 +113,7 @@ def supervise(
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # for all processes: from now on the port refuses
             _terminate_all((*workers, *indexers))
-            log_event("stopped")
+        log_event("stopped")
 
 
 @contextmanager
