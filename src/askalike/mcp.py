@@ -91,11 +91,13 @@ class SimilarQuestionOutput(BaseModel):
     from 0 to 1. `matched_words`: the words of the question that are found in it, `bike ≈ bicycle` for one of similar
     meaning. `fields`: the contribution of each of its fields to the score, text being title and body. `passage`: what
     matched. `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
+    `language`: its own, if the question is in another.
     """
 
     id: str
     title: str
     url: str | None
+    language: str | None
     grade: Grade | None
     probability: float | None
     similarity: float | None
@@ -205,6 +207,7 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarQuest
         id=hit.id,
         title=hit.title,
         url=safe_url(hit.question.url),
+        language=hit.language,
         grade=hit.grade,
         probability=hit.probability,
         similarity=hit.similarity,

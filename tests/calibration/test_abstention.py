@@ -156,8 +156,8 @@ def test_indexing_finds_thresholds_and_search_does_not(tmp_path, monkeypatch):
 
 
 def test_limits_lie_above_the_level():
-    assert GradeLimits.above(0.5, is_known=True) == pytest.approx((0.53, 0.65))
-    assert GradeLimits.above(0.5, is_known=False) == pytest.approx((0.5, 0.65))
+    assert GradeLimits.above(0.5, 0.06) == pytest.approx((0.53, 0.65))
+    assert GradeLimits.above(0.5, 0) == pytest.approx((0.5, 0.65))
 
 
 def test_level_leaves_out_the_closest_topic():

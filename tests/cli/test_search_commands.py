@@ -67,6 +67,12 @@ def test_what_shares_no_word_finds_nothing(desk, text):
     assert done.stdout.startswith("nothing similar")
 
 
+def test_nothing_found_names_another_language(desk):
+    done = askalike("search", desk, "comment annuler une réservation de salle", "-r", "bm25")
+    assert "the text seems to be in fr, the questions are in de and en;" in done.stderr
+    assert "seems" not in askalike("search", desk, "xyzzy plugh", "-r", "bm25").stderr
+
+
 def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):
     run = tmp_path / "run.trec"
     assert askalike("rank", desk, "--queries", "split:duplicates", "--ranker", "bm25", "-o", run).returncode == 0

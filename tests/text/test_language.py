@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.text import language as _language_model
-from askalike.text.language import LANGUAGES, detect_language
+from askalike.text.language import LANGUAGES, detect_foreign_language, detect_language
 
 TEXTS = {
     "en": "How do I reset the password of my account?",
@@ -42,6 +42,27 @@ def test_only_the_languages_asked_for_are_answered() -> None:
     assert detect_language(TEXTS["zh"], candidates=["en", "de"]) is None
     assert detect_language(TEXTS["ru"], candidates=["en", "de"]) is None
     assert detect_language(TEXTS["en"], candidates=[]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "foreign"),
+    [
+        ("comment annuler une réservation de salle", ["en"], "fr"),
+        ("COMMENT ANNULER UNE RÉSERVATION DE SALLE", ["en"], "fr"),
+        ("¿dónde puedo aparcar mi barco?", ["en", "de"], "es"),
+        ("¿dónde puedo aparcar mi barco?", ["en", "es"], None),
+        ("где мой читательский билет", ["en"], "ru"),
+        ("予約を取り消したい", ["zh"], "ja"),
+        ("予約", ["ja"], None),
+        ("Debian apt", ["en"], None),
+        ("tasksel", ["en"], None),
+        ("can i cancel", ["en"], None),
+        ("42", ["en"], None),
+        ("my boat", ["xx"], None),
+    ],
+)
+def test_few_words_tell_what_they_are_not(text: str, own: list[str], foreign: str | None) -> None:
+    assert detect_foreign_language(text, own) == foreign
 
 
 def test_every_stemmer_named_is_there() -> None:

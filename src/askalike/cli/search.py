@@ -27,6 +27,7 @@ from askalike.search.precedents import Precedent
 from askalike.search.replies import DEFAULT_SURE, AnswerSource, Reply
 from askalike.store import Archive
 from askalike.store.records import require_tags
+from askalike.text.language import detect_foreign_language
 from askalike.text.passages import extract_snippet, find_formulas
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
@@ -130,6 +131,7 @@ def search_command(
         advice, model = opened.calibration_advice, opened.ranker.name
         if not matches:
             _require_searchable(opened.archive, text + body)
+            advice = advice or _advise_on_language(opened.searcher(), text)
     if advice:
         print_remark(f"askalike: {advice}")
     if json:
@@ -271,6 +273,16 @@ def _require_searchable(archive: Archive, text: str) -> None:
         raise ArchiveError(f"{archive.path}: holds no question; {advice}")
 
 
+def _advise_on_language(searcher: rankers.Searcher, text: str) -> str | None:
+    """Return what would find questions in another language than the text's; None if the text is in the same."""
+    own = rankers.own_languages(searcher)
+    language = None if searcher.bridges_languages or not own else detect_foreign_language(text, own)
+    if not language:
+        return None
+    compares = "an encoder of many languages compares them: pip install 'askalike[multilingual]'"
+    return f"the text seems to be in {language}, the questions are in {' and '.join(own)}; {compares}"
+
+
 def _print_lines(lines: Iterable[Text]) -> None:
     console = open_console()
     for line in lines:
@@ -405,10 +417,11 @@ def _title_line(
 
 
 def _describe_states(match: SearchHit) -> str:
-    """Return the states of a hit, and when it was solved; empty if it is open."""
+    """Return the states of a hit, when it was solved, and a language that is not the text's; empty if it is open."""
     duplicate = f"duplicate of {match.duplicate_of}, which is not here" if match.duplicate_of else None
     states = [state for state in match.question.states if state != "open"]
-    return ", ".join(filter(None, (*states, duplicate, match.solution)))
+    language = f"in {match.language}" if match.language else None
+    return ", ".join(filter(None, (*states, duplicate, match.solution, language)))
 
 
 def _about_line(*details: str | None) -> Text:

@@ -183,7 +183,7 @@ class SearchHit:
     matched_duplicate: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
     duplicate_of: the id of its own original, if that is not in the archive.
     grade: `same` if it probably asks the same, `related` if it has to do with the query; None if neither, but a lower
-    minimum was asked for.
+    minimum was asked for. language: the question's, an ISO 639-1 code, if the query is in another language.
     """
 
     question: Question
@@ -195,6 +195,7 @@ class SearchHit:
     matched_duplicate: Question | None = None
     duplicate_of: str | None = None
     grade: Grade | None = None
+    language: str | None = None
 
     def __repr__(self) -> str:
         probability = "" if self.probability is None else f", probability={self.probability:.2f}"
@@ -242,4 +243,5 @@ class SearchHit:
             "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
             "duplicate_of": self.duplicate_of,
             "grade": self.grade,
+            "language": self.language,
         }

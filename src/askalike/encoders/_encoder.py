@@ -216,6 +216,11 @@ class Encoder(ABC):
     """The score below which a document is off topic; None if it was not measured."""
     unrelated_score: float = 0.0
     """The score of texts that have nothing in common, which is 0 as an absolute score."""
+    unrelated_texts: Sequence[str] = ()
+    """Texts in several languages that have nothing in common; none for an encoder that compares no languages.
+
+    For a query in another language than the texts, its mean similarity to these is 0 as an absolute score.
+    """
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

@@ -41,6 +41,21 @@ LAYER_TENSORS = {
     "oln": "output.LayerNorm",
 }
 PARAMETERS = {"w": "weight", "b": "bias"}
+UNRELATED_TEXTS = (
+    "How do I get red wine out of a carpet?",
+    "When should I plant tomatoes outside?",
+    "Wie lange muss ein Ei kochen?",
+    "Was ziehe ich zu einer Hochzeit an?",
+    "Comment enlever une tache de graisse ?",
+    "Quel cadeau offrir à ma grand-mère ?",
+    "¿Cuánto cuesta un billete de tren a Madrid?",
+    "¿Cada cuánto hay que bañar al perro?",
+    "Как быстро выучить таблицу умножения?",
+    "Что приготовить на ужин из курицы?",
+    "Come si toglie la ruggine dalla bicicletta?",
+    "A che ora apre il museo la domenica?",
+)
+"""See Encoder.unrelated_texts. Questions of three words instead are no good."""
 
 
 class E5SmallEncoder(PackagedEncoder):
@@ -58,6 +73,7 @@ class E5SmallEncoder(PackagedEncoder):
     )
     unrelated_score = 0.8
     """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""
+    unrelated_texts = UNRELATED_TEXTS
     prompts: ClassVar[Mapping[Role, str]] = {"query": "query: ", "document": "query: "}
     """As the authors advise for texts of one kind."""
 

@@ -145,6 +145,7 @@ class CompositeSearcher(Searcher):
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
         self.detects_language = any(part.detects_language for part in self.parts)
         self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
+        self.bridges_languages = any(part.bridges_languages for part in self.parts)
         self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
 
 

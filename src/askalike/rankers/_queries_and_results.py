@@ -18,7 +18,7 @@ from askalike.core.records import Question
 from askalike.index.rows import Excluded, find_distinct
 from askalike.store import Snapshot
 from askalike.text.clean import plain_text
-from askalike.text.language import detect_language
+from askalike.text.language import detect_foreign_language, detect_language
 
 CODE_SHARE = 1 / 3
 """Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
@@ -36,7 +36,8 @@ class ResolvedQuery:
     """A query as rankers read it.
 
     excluded: the question that it is, or the phrasing of one, which it must not find. id: its id in the run. text: the
-    plain text of its title. language: None if unknown. prefix: whether its last word may be unfinished. corrections:
+    plain text of its title. language: None if unknown. is_foreign: whether it is in none of the texts' languages, and
+    the encoder compares it with them all the same. prefix: whether its last word may be unfinished. corrections:
     misspelt or unfinished word as typed → the word that replaces it in `query` and `text`. finished: the query with its
     unfinished word completed, for rankers that read whole words; None if it has none.
     """
@@ -46,6 +47,7 @@ class ResolvedQuery:
     id: str = ""
     text: str = ""
     language: str | None = None
+    is_foreign: bool = False
     prefix: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     finished: Question | None = None
@@ -82,6 +84,7 @@ class QueryReader(Protocol):
     correctors: Sequence[Corrector]
     completes_words: bool
     detects_language: bool
+    bridges_languages: bool
 
 
 def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
@@ -93,18 +96,38 @@ def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool
     _check_queries(queries)
     excluded = find_excluded(searcher.view, queries.values())
     resolved = []
-    candidates = searcher.text_languages if searcher.detects_language else ()
+    own = own_languages(searcher)
     for id, query in queries.items():
-        language = query.language or searcher.language
-        if not language and len(candidates) > 1:
-            language = detect_language(f"{query.title} {query.body}", candidates)
+        language = find_language(searcher, query)
+        is_foreign = bool(searcher.bridges_languages and language and own and language not in own)
         text = plain_text(query.title, "text")
-        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, prefix))
+        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, is_foreign, prefix))
+    corrected = [one for one in resolved if not one.is_foreign]
     for corrector in searcher.correctors:
-        resolved = corrector.correct(resolved)
+        corrected = corrector.correct(corrected)
     for corrector in searcher.correctors if prefix and searcher.completes_words else ():
-        resolved = corrector.finish(resolved)
-    return resolved
+        corrected = corrector.finish(corrected)
+    by_id = {one.id: one for one in corrected}
+    return [by_id.get(one.id, one) for one in resolved]
+
+
+def own_languages(searcher: QueryReader) -> Sequence[str]:
+    """Return the languages of the texts, as far as they are known."""
+    return [searcher.language] if searcher.language else searcher.text_languages
+
+
+def find_language(searcher: QueryReader, query: Question) -> str | None:
+    """Return the language of a query: its own, one of the texts, or another one that the searcher compares with these.
+
+    None if it is unknown. A text that may be in a language of the archive is.
+    """
+    if query.language:
+        return query.language
+    own, text = own_languages(searcher), f"{query.title} {query.body}"
+    if searcher.bridges_languages and own and (foreign := detect_foreign_language(text, own)):
+        return foreign
+    candidates = searcher.text_languages if searcher.detects_language else ()
+    return detect_language(text, candidates) if len(candidates) > 1 else searcher.language
 
 
 def exclude_own(view: Snapshot, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:

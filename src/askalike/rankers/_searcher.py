@@ -43,6 +43,8 @@ class Searcher(ABC):
     """Whether the language of a query matters where neither query nor archive has one."""
     languages: Sequence[str] | None = None
     """The languages that its encoder knows, see Ranker.languages."""
+    bridges_languages = False
+    """Whether its encoder compares a query with texts in other languages."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
     titles: TitlesSearcher | None = None

@@ -98,7 +98,7 @@ class ByQuestionSearcher(Searcher):
         super().__init__(name, view)
         self.inner, self._answers = inner, view
         self.correctors, self.completes_words = inner.correctors, inner.completes_words
-        self.detects_language = inner.detects_language
+        self.detects_language, self.bridges_languages = inner.detects_language, inner.bridges_languages
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve; a question does not find its own answers."""

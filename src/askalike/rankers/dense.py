@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.arrays import Docids, Floats, Scores, Vectors
+from askalike.core.arrays import Docids, Floats, Floats32, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import LazyMapping, TopDocs
@@ -22,7 +22,7 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.core.values import check_weights
-from askalike.encoders import Encoder
+from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
 from askalike.index.rows import DocAttributes, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
@@ -107,6 +107,12 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     def word_reader(self) -> WordReader:
         """Reads the words of texts for explanations."""
         return WordReader.of_encoder(self.encoder)
+
+    @cached_property
+    def unrelated_vector(self) -> Floats32:
+        """The mean vector of the encoder's unrelated texts, (dim)."""
+        texts = [Question(text, text) for text in self.encoder.unrelated_texts]
+        return np.asarray(concatenate_parts(self.encoder.encode_queries(texts)).mean(axis=0), np.float32)
 
     @property
     def fingerprint(self) -> str:
@@ -292,6 +298,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self.bridges_languages = bool(ranker.encoder.unrelated_texts)
         self._lowest, self._reads_answers = ranker.min_score, "answer" in settings.field_names
         self._reads_titles, self._reads_bodies = settings.reads("title"), settings.reads("body")
         self.titles = vectors if settings.finds_titles else None
@@ -333,8 +340,13 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None, known: Retrieved | None = None,
     ) -> Retrieved:  # fmt: skip
         vectors = known.vectors if known else self._fields.unit_queries(encoded.vectors) if encoded else None
-        unrelated = self._ranker.encoder.unrelated_score
-        absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
+        lowest = np.full(len(queries), self._ranker.encoder.unrelated_score)
+        if vectors is not None and (foreign := [row for row, one in enumerate(queries) if one.is_foreign]):
+            lowest[foreign] = vectors[foreign] @ self._ranker.unrelated_vector
+        absolute = [
+            np.maximum((own - low) / (1 - low or 1.0), 0) if low else own
+            for own, low in zip(scores, lowest.tolist(), strict=True)
+        ]
         return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts, exact: bool) -> Explanations:

@@ -104,6 +104,8 @@ class HybridSearcher(CompositeSearcher):
         self._ranker = ranker
         self._power, self._lexical = ranker.evidence_power, ranker.lexical_places
         self._depends_on_query = [part.name not in rankers.PART_ONLY for part in ranker.parts]
+        pairs = zip(self.parts, self._depends_on_query, strict=True)
+        self._weighs_foreign = [part.bridges_languages or not depends for part, depends in pairs]
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
@@ -178,7 +180,7 @@ class HybridSearcher(CompositeSearcher):
         similar = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
         for row, query in enumerate(queries):
             scores = _collect_absolute(parts, row)
-            weighted, mean, gain = self._weigh(scores, query.language)
+            weighted, mean, gain = self._weigh(scores, query)
             sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
             absolute.append(mean if weights else mean + gain)
             if similar:
@@ -186,18 +188,21 @@ class HybridSearcher(CompositeSearcher):
         vectors = next((part.vectors for part in parts if part.vectors is not None), None)
         return Retrieved(queries, parts[0].docids, sums, absolute, means if similar else None, vectors, parts)
 
-    def _weigh(self, scores: Scores, language: str | None) -> tuple[Scores, Scores, Scores]:
+    def _weigh(self, scores: Scores, query: ResolvedQuery) -> tuple[Scores, Scores, Scores]:
         """Return absolute scores times the parts' weights, their weighted means, and what high lexical ones add.
 
         scores: (parts, documents), as the first result; the others are (documents). The mean is over the parts that
-        depend on the query.
+        depend on the query. Of one in another language, words say nothing.
         """
-        weights = self._ranker.weights_for(language)
+        weights = self._ranker.weights_for(query.language)
+        if query.is_foreign:
+            kept = [weight * weighs for weight, weighs in zip(weights, self._weighs_foreign, strict=True)]
+            weights = [weight / (sum(kept) or 1.0) for weight in kept]
         dependent = [weight * depends for weight, depends in zip(weights, self._depends_on_query, strict=True)]
         total = sum(dependent) or 1.0
         mean: Scores = (np.array([weight / total for weight in dependent])[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
-        if self._power and self._lexical:
+        if self._power and self._lexical and not query.is_foreign:
             gain = gain_of_evidence(mean, scores[self._lexical].max(axis=0), self._power)
         return np.array(weights)[:, None] * scores, mean, gain
 
@@ -206,7 +211,7 @@ class HybridSearcher(CompositeSearcher):
     ) -> Explanations:
         at = find_positions(retrieved.parts[0].docids[row], docids)
         scores = _collect_absolute(retrieved.parts, row)[:, at]
-        weighted, _, gain = self._weigh(scores, retrieved.queries[row].language)
+        weighted, _, gain = self._weigh(scores, retrieved.queries[row])
         for place in self._lexical:
             weighted[place] += gain / len(self._lexical)
         names = [part.name for part in self.parts]

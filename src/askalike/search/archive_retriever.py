@@ -22,7 +22,7 @@ from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, resolve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, find_language, resolve
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.interim import missing_vectors, start_encoding, word_ranker
 from askalike.search.precedents import Precedent, find_precedents
@@ -365,7 +365,7 @@ class ArchiveRetriever:
         if request.min_probability is not None:
             calibrator.check_minimum(request.min_probability)
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
-        read = [find_readings(question, searcher.language) for question, _ in queries]
+        read = [find_readings(question, find_language(searcher, question)) for question, _ in queries]
         owners = [n for n, own in enumerate(read) for _ in own]
         resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
         allowed = allowed_docs(self._view, filter)
@@ -418,4 +418,5 @@ def _make_hit(candidate: Selected, reason: Explanation | None) -> SearchHit:
         matched if matched is not question else None,
         candidate.duplicate_of,
         candidate.grade,
+        candidate.language,
     )

@@ -32,8 +32,8 @@ CLEAR_TERMS = 8
 def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     """Return the readings of a query: the whole text first, then its sentences; only the former with a body.
 
-    A question of the archive is read as it is. A title all in capitals is read in lower case. language: of the archive;
-    None if it has several.
+    A question of the archive is read as it is. A title all in capitals is read in lower case. language: of the query;
+    None if it is unknown.
     """
     if not query.id.startswith(TYPED_QUERY_ID):
         return [query]
@@ -45,7 +45,8 @@ def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     typed = collapse_spaces(query.title)
     if typed != whole and _count_terms(whole, language) < MIN_TERMS:
         texts.append(typed)  # what went may have been no courtesy
-    return [replace(query, title=text.lower() if text.isupper() and " " in text else text) for text in texts]
+    lowered = [text.lower() if text.isupper() and " " in text else text for text in texts]
+    return [replace(query, title=text, language=language) for text in lowered]
 
 
 def retrieve_readings(

@@ -50,13 +50,14 @@ class Criteria:
 class Selected(NamedTuple):
     """A question that may be shown, and the retrieved question that matched: itself or a duplicate of it.
 
-    docid, score: of the question that matched. absolute: its absolute score. probability: None without a calibration.
-    duplicate_of: the id of its original, if that is not in the archive. grade: see `SearchHit`. is_shown: whether the
-    request's minimum or the grade allows it.
+    language: the question's, if the query is in another. docid, score: of the question that matched. absolute: its
+    absolute score. probability: None without a calibration. duplicate_of: the id of its original, if that is not in the
+    archive. grade: see `SearchHit`. is_shown: whether the request's minimum or the grade allows it.
     """
 
     question: Question
     matched: Question
+    language: str | None
     docid: int
     score: float
     absolute: float
@@ -118,7 +119,7 @@ def _select(
     matched = [found[place] for place in places]
     absolute = (retrieved.absolute or ())[row][places]
     probabilities: list[float | None] = [None] * len(places)
-    if criteria.calibrator:
+    if criteria.calibrator and not resolved.is_foreign:  # it knows no scores between languages
         similarities = None if retrieved.similarities is None else retrieved.similarities[row]
         until = max(places, default=-1) + 1
         estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until], similarities)
@@ -128,7 +129,8 @@ def _select(
     for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
         grade = grader.grade(question, similarity, probability)
         selected.append(Selected(
-            originals.by_duplicate.get(question.id, question), question, docids[place], float(scores[place]),
+            originals.by_duplicate.get(question.id, question), question,
+            _other_language(question.language or language, resolved.language), docids[place], float(scores[place]),
             similarity, probability, originals.absent.get(question.id), grade,
             _is_shown(grade, similarity, probability, criteria),
         ))  # fmt: skip
@@ -171,6 +173,11 @@ def _is_titled(question: Question, folded: str) -> bool:
     return bool(folded) and folded in map(fold_title, (question.title, *question.rephrasings))
 
 
+def _other_language(language: str | None, query_language: str | None) -> str | None:
+    """Return the language of a question if it is known that the query is in another."""
+    return language if query_language and language != query_language else None
+
+
 class _Grader:
     """Grades the questions that were retrieved for one query.
 
@@ -183,7 +190,7 @@ class _Grader:
         self._criteria, self._limits, self._language = criteria, limits, language
         self._title = query.title
         self._folded = "" if query.body else fold_title(query.title)
-        self._asks_nothing = is_stopwords_only(f"{query.title} {query.body}", language)
+        self._asks_nothing = is_stopwords_only(f"{query.title} {query.body}", resolved.language)
         self._is_word = not query.body and len(query.title.split()) == 1
         self._may_be_keyword = not resolved.corrections
 

@@ -232,6 +232,7 @@ class SimilarQuestion:
         DuplicateRef | None, Field(description="the duplicate that matched; this hit is its original")
     ]
     duplicate_of: Annotated[str | None, Field(description="the id of its original, if that is not in the archive")]
+    language: Annotated[str | None, Field(description="its language (ISO 639-1), if the query is in another")]
     similarity: Annotated[
         float | None,
         Field(description="without a calibration: a score from 0 to 1 on the same scale for every query"),
@@ -265,7 +266,7 @@ class SimilarQuestion:
             question.id, question.title, safe_url(question.url), question.tags, hit.snippet, hit.score,
             hit.probability, hit.probability is not None, format_confidence(hit.probability), hit.states,
             hit.grade, hit.solution, DuplicateRef(duplicate.id, duplicate.title) if duplicate else None,
-            hit.duplicate_of, hit.similarity, found_words(hit), main_words(hit) if explain else None,
+            hit.duplicate_of, hit.language, hit.similarity, found_words(hit), main_words(hit) if explain else None,
             contributions, fields,
         )  # fmt: skip
 

@@ -150,4 +150,5 @@ def test_numbers_and_dates_follow_the_language() -> None:
     assert shown["de"] == ("1.234", "50\u00a0%", "26.11.2026")
     assert shown["fr"][0] == "1\u202f234"
     assert "2026" in shown["ru"][2]
+    assert (languages.name_language("fr"), languages.name_language("xx")) == ("French", "xx")
     assert languages.format_percent(0.001) == "under 1%"

@@ -13,7 +13,7 @@ from io import BytesIO
 
 from babel import dates, numbers
 from babel import units as babel_units
-from babel.core import negotiate_locale
+from babel.core import Locale, negotiate_locale
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.support import NullTranslations, Translations
@@ -97,6 +97,11 @@ def to_local_path(next: str) -> str:
     """Return a path of this service unchanged, and the start page's for anything else."""
     is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
     return next if is_local else "/"
+
+
+def name_language(code: str) -> str:
+    """Return the name of a language; its code if it has none."""
+    return str(Locale(_current.get()).languages.get(code, code))
 
 
 def format_number(number: float, digits: int = 0) -> str:

@@ -171,6 +171,7 @@ def create_environment() -> Environment:
         "number": languages.format_number,
         "bytes": languages.format_bytes,
         "day": languages.format_day,
+        "language_name": languages.name_language,
         "minute": languages.format_minute,
         "solution": display.describe_solution,
         "difference": render_difference,
