@@ -39,8 +39,8 @@ CHECKED_VALUES = {
 """Values that can be checked without an archive."""
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
-    "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--engine", "--explain",
-    "--guarantee",
+    "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--engine",
+    "--explain", "--guarantee",
     "--judged", "--link", "--ignore", "--model", "--note", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--ray", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--text", "--title", "--without",

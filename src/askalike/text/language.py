@@ -32,11 +32,9 @@ LANGUAGES: Final[Mapping[str, str | None]] = {
 MIN_PROBABILITY: Final = 0.6
 """Minimum probability, among the candidate languages, that counts as certain."""
 MAX_OWN_PROBABILITY: Final = 0.02
-"""Maximum probability of being in an archive's languages of a text that is certainly in another.
-
-Of 2,600 titles and questions in an archive's language none is below, and one of 1,300 beginnings of two words; of 1,100
-in other languages 93 % are (experiments/people).
-"""
+"""Maximum probability of being in an archive's languages of a text that is certainly in another."""
+MIN_FOREIGN_WORDS: Final = 3
+"""Minimum number of words of such a text if all its letters are Latin ones without accents: it may be a name."""
 
 _LETTER, _WORD = re.compile(r"[^\W\d_]"), re.compile(r"\w+")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
