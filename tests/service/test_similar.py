@@ -25,9 +25,15 @@ def test_result_says_certainty_and_reason(service: Service) -> None:
     assert result["url"] == "https://desk.example/q/r001"
     assert (result["probability"], result["calibrated"], result["confidence"]) == (None, False, "uncalibrated")
     assert result["snippet"] == "my hired bike was stolen"
-    assert result["matched_words"] == ["stolen", "was", "my"]
-    assert sum(m["score"] for m in result["contributions"]) == pytest.approx(result["score"])
+    assert result["matched_words"] == ["stolen"]
     assert sum(result["fields"].values()) == pytest.approx(result["score"])
+
+
+def test_full_contributions_add_up_to_the_score(service: Service) -> None:
+    result = service.get(f"{SIMILAR}?title={quote(STOLEN)}&k=1&explain=full").json["results"][0]
+    assert [m["word"] for m in result["contributions"]] == ["stolen", "was", "my"]
+    assert sum(m["score"] for m in result["contributions"]) == pytest.approx(result["score"])
+    assert service.get(f"{SIMILAR}?title={quote(STOLEN)}&explain=half").status == 422
 
 
 def test_post_answers_as_get(service: Service) -> None:

@@ -77,8 +77,9 @@ class JaccardSearcher(askalike.Searcher):
         return askalike.Retrieved(queries, docids, scores, absolute=scores)
 
     def explain(
-        self, retrieved: askalike.Retrieved, docids: Sequence[NDArray[np.int64]], texts: Mapping[int, askalike.Question]
-    ) -> list[dict[int, askalike.Explanation]]:
+        self, retrieved: askalike.Retrieved, docids: Sequence[NDArray[np.int64]],
+        texts: Mapping[int, askalike.Question], *, exact: bool = False,
+    ) -> list[dict[int, askalike.Explanation]]:  # fmt: skip
         """Return each document's score, to which every word in common contributes the same."""
         pairs = zip(retrieved.queries, docids, strict=True)
         return [

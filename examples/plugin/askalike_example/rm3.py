@@ -87,10 +87,11 @@ class Rm3Searcher(askalike.Searcher):
         return replace(self._inner.score(expanded, docids, known), queries=queries)
 
     def explain(
-        self, retrieved: askalike.Retrieved, docids: Sequence[NDArray[np.int64]], texts: Mapping[int, askalike.Question]
-    ) -> list[dict[int, askalike.Explanation]]:
+        self, retrieved: askalike.Retrieved, docids: Sequence[NDArray[np.int64]],
+        texts: Mapping[int, askalike.Question], *, exact: bool = False,
+    ) -> list[dict[int, askalike.Explanation]]:  # fmt: skip
         """Return the words of the query, and those that were added, with their contributions."""
-        return self._inner.explain(retrieved, docids, texts)
+        return self._inner.explain(retrieved, docids, texts, exact=exact)
 
     def _expand(self, queries: Sequence[askalike.ResolvedQuery]) -> list[askalike.ResolvedQuery]:
         first = self._inner.retrieve(queries, self._settings.feedback_documents)

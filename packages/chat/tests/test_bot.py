@@ -296,6 +296,13 @@ def test_answer_says_its_likelihood_and_mentions_nobody(
     assert f"{words}: both say card; was solved in 2.1." in text
 
 
+def test_answer_tells_shared_words_from_similar_ones() -> None:
+    similar = "bike ≈ bicycle"
+    for words, expected in ((("card", similar), "both say card"), ((similar,), "its meaning is close")):
+        answer = format_answer(make_chat("slack"), Hit(id="q", title="lost", main_words=words), None)
+        assert f": {expected}; {similar}." in answer
+
+
 def test_question_without_an_address_is_linked_in_service() -> None:
     async def links(address: str, page: str | None) -> str | None:
         async with ClientSession() as session:

@@ -44,7 +44,8 @@ class ArchiveCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; if an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
-        rest = self._parse_args(ctx, args)
+        implied: Implied | None = getattr(self.callback, "implied", None)
+        rest = self._parse_args(ctx, implied.complete(args) if implied else args)
         if not ctx.resilient_parsing:
             check_combinations(ctx)
         return rest
@@ -120,11 +121,27 @@ class Excludes(NamedTuple):
         return f"{_join([_name(context, self.other), *given])} exclude each other; give one of them"
 
 
-def rules(*rules: Needs | Excludes) -> Callable[[FunctionT], FunctionT]:
+class Implied(NamedTuple):
+    """What an option stands for that may be without a value: `value`, unless one of `values` follows."""
+
+    option: str
+    value: str
+    values: tuple[str, ...]
+
+    def complete(self, args: Sequence[str]) -> list[str]:
+        """Return a command line in which the option has its value."""
+        pairs = zip(args, [*args[1:], ""], strict=False)
+        return [
+            f"{arg}={self.value}" if arg == self.option and follower not in self.values else arg
+            for arg, follower in pairs
+        ]
+
+
+def rules(*rules: Needs | Excludes, implied: Implied | None = None) -> Callable[[FunctionT], FunctionT]:
     """Give a command rules for its options. They do not apply to values from environment variables or defaults."""
 
     def attach(function: FunctionT) -> FunctionT:
-        function.rules = rules  # type: ignore[attr-defined]
+        function.rules, function.implied = rules, implied  # type: ignore[attr-defined]
         return function
 
     return attach

@@ -13,7 +13,7 @@ from typer import Argument, Option
 import askalike.cli.options as options
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
-from askalike.cli.command import Excludes, Needs, rules
+from askalike.cli.command import Excludes, Implied, Needs, rules
 from askalike.cli.output import NO_RESULT_MESSAGE, open_console, print_remark, progress_bar, to_json
 from askalike.core import registry
 from askalike.core.errors import ArchiveError, InputError
@@ -71,7 +71,7 @@ def index_command(
     print(f"{format_count(n, 'question')} indexed for {chosen_ranker.name} in {took_s:.1f} s")
 
 
-@rules(Needs("verbose", "explain"))
+@rules(Needs("verbose", "explain"), implied=Implied("--explain", "words", ("full",)))
 def search_command(
     directory: options.Directory,
     text: QuestionText,
@@ -94,8 +94,13 @@ def search_command(
         ),
     ] = None,
     explain: Annotated[
-        bool, Option("--explain", help="Show which words matched, and how much each contributed.")
-    ] = False,
+        Literal["words", "full"] | None,
+        Option(
+            metavar="[full]",
+            show_default="not explained",
+            help="Show which words matched, and how much each contributed. full: exactly, which takes longer.",
+        ),
+    ] = None,
     verbose: Annotated[
         bool, Option("--verbose", help="With --explain: name the rankers that the score comes from.")
     ] = False,
@@ -118,7 +123,7 @@ def search_command(
         started = time.perf_counter()
         matches = opened.search(
             text, k, body=body, filter=filter, prefix=prefix, min_probability=min_probability,
-            min_similarity=min_similarity,
+            min_similarity=min_similarity, explain="full" if explain == "full" else True,
         )  # fmt: skip
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
@@ -131,7 +136,7 @@ def search_command(
     if json:
         print(to_json(matches_as_json(matches, model, took_ms)))
     elif matches:
-        _print_lines(match_lines(matches, explain, precedents, verbose))
+        _print_lines(match_lines(matches, bool(explain), precedents, verbose))
     else:
         print(NO_RESULT_MESSAGE)
 

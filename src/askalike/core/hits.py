@@ -14,8 +14,14 @@ from askalike.core.iteration import lazy_property
 from askalike.core.records import Question, State
 
 Grade = Literal["same", "related"]
+Explain = bool | Literal["full"]
+"""Whether hits are explained; full: exactly, with function words."""
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
+PAIR: Final = " ≈ "
+"""Between a word of the query and the most similar word of the document, as in `bike ≈ bicycle`."""
+CORRECTED: Final = " → "
+"""Between a word as it was typed and as it was read."""
 TYPED_QUERY_ID: Final = " typed "
 """The id of a typed question: no question of an archive has it."""
 
@@ -104,7 +110,7 @@ class Run(Mapping[str, Sequence[Hit]]):
 class Contribution(NamedTuple):
     """The contribution of one query word to a score.
 
-    word: as it was typed. fields: the fields of the document that it matches in.
+    word: as it was typed, with PAIR and CORRECTED. fields: the fields of the document that it matches in.
     """
 
     word: str

@@ -18,9 +18,7 @@ from askalike.encoders._encoder import (
     LookupTable,
     Role,
     TextWords,
-    TracedText,
     VectorCache,
-    VectorContributions,
     concatenate_parts,
 )
 
@@ -34,9 +32,7 @@ __all__ = [
     "LookupTable",
     "Role",
     "TextWords",
-    "TracedText",
     "VectorCache",
-    "VectorContributions",
 ]
 __all__ += [
     "MODEL_FILE",

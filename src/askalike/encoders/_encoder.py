@@ -22,6 +22,7 @@ from askalike.core.records import Answer, Question
 from askalike.native.compiled import Matrix
 from askalike.store import TrainingView
 from askalike.text.features.hashed_ngrams import RowCounts, WeightedRows, WordRows, number_forms
+from askalike.text.language import find_function_languages
 from askalike.text.tokens import Tokens, number_distinct
 from askalike.text.words import find_form
 
@@ -290,34 +291,6 @@ class AnswerGenerator(Protocol):
         """Return exp of the mean negative log-likelihood per word of these answers."""
 
 
-class VectorContributions(NamedTuple):
-    """The contributions of a text's words to one part of its vectors; the part is the sum of these n contributions.
-
-    columns, values: (n,), the component, and the value added to it. words: (n,), the number of the word that adds it.
-    context: number of words on either side that also contribute. weight: the part's weight in a score of cosines.
-    """
-
-    columns: NDArray[np.int64]
-    values: NDArray[np.float32]
-    words: NDArray[np.int64]
-    context: int
-    weight: float
-
-
-class TracedText(NamedTuple):
-    """A plain text with its words and their contributions to its vectors."""
-
-    text: str
-    spans: Sequence[tuple[int, int]]
-    """The start and the end of each word in the text."""
-    parts: tuple[VectorContributions, ...]
-
-    def context_span(self, word: int, context: int) -> tuple[int, int]:
-        """Return the start and the end of a word with its context."""
-        last = min(word + context, len(self.spans) - 1)
-        return self.spans[max(word - context, 0)][0], self.spans[last][1]
-
-
 class DistinctWords(NamedTuple):
     """The n distinct words of some texts."""
 
@@ -367,7 +340,8 @@ class TextWords(NamedTuple):
         forms = np.array([numbers[find_form(word).folded] for word in every], np.int64)
         starts = np.array([start for own in words for start in _word_starts(own)], np.int64)
         ends = np.array([*accumulate(map(len, words), initial=0)], np.int64)
-        rows = WordRows(forms, np.arange(count, dtype=np.int32), np.arange(count + 1))
+        function_languages = np.array(list(map(find_function_languages, every)), np.uint8)
+        rows = WordRows(forms, np.arange(count, dtype=np.int32), np.arange(count + 1), function_languages)
         matrix = WeightedRows.of_vectors(vectors, np.ones(count, np.float32))
         return cls(every, rows, Tokens(np.arange(count), starts, ends), np.zeros(count, np.bool_), matrix)
 

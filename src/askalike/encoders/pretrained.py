@@ -7,8 +7,8 @@ It runs in 8 bits by default, with layers of our own. Graphs, sparse vectors and
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -18,17 +18,14 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config, registry
 from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.iteration import lazy_property
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.records import Answer, Question
-from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
+from askalike.encoders import Encoder, Role, VectorCache, read_model_file
 from askalike.encoders.transformer.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
-CACHED_TEXTS = 2_048
-"""Number of texts cached with their words' vectors, about 50 MB: while a query is typed, the same texts recur."""
 DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """Role → names of its prompt in models' folders."""
@@ -130,11 +127,7 @@ class PretrainedEncoder(Encoder):
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return what another process needs, which opens the model itself."""
-        return {name: value for name, value in vars(self).items() if name != "_words"} | {"_models": {}}
-
-    @lazy_property
-    def _words(self) -> Callable[[str], Any]:
-        return lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
+        return vars(self) | {"_models": {}}
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -182,16 +175,6 @@ class PretrainedEncoder(Encoder):
             sums = (values if self._has_routes else values.multiply(values)).sum(axis=1)
             factors /= np.where(sums > 0, sums, 1)
         return VectorPart(values.multiply(factors[:, None]).tocsr(), "dot")
-
-    @property
-    def averages_words(self) -> bool:
-        """See ContextualEncoder."""
-        return not self._has_routes and bool(getattr(self.model, "averages_tokens", False))
-
-    def words(self, texts: Sequence[str]) -> TextWords:
-        """Return the words of plain texts and their contributions to their text's vector, without the prompt."""
-        words, vectors = zip(*map(self._words, texts), strict=True)
-        return TextWords.in_context(words, np.concatenate(vectors, dtype=np.float32))
 
     def _encode_texts(self, role: Role, texts: Sequence[str]) -> Any:
         """Return vectors (texts, dim), a CSR array if they are sparse."""

@@ -12,8 +12,6 @@ from askalike.core.model_folders import LearnedLabels, find_model
 from askalike.encoders import (
     MODEL_FILE,
     AnswerGenerator,
-    TracedText,
-    VectorContributions,
     open_encoder,
     read_model_file,
 )
@@ -46,9 +44,7 @@ __all__ = [
     "LearnedLabels",
     "Matrix",
     "StaticEncoder",
-    "TracedText",
     "Transformer",
-    "VectorContributions",
     "batches_of_equal_length",
     "compiled",
     "describe_licence",

@@ -14,7 +14,7 @@ import numpy as np
 from askalike.core.arrays import Docids, Ints, Scores
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
-from askalike.core.hits import Contribution, Explanation, Run
+from askalike.core.hits import CORRECTED, PAIR, Contribution, Explanation, Run
 from askalike.core.records import Question
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import find_distinct
@@ -83,10 +83,13 @@ class Searcher(ABC):
         """
 
     @abstractmethod
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         """Return for each query docid → why it has its score, for some of its retrieved documents.
 
-        retrieved: from this searcher. texts: the documents by docid.
+        retrieved: from this searcher. texts: the documents by docid. exact: whether each word's contribution is exact,
+        however long that takes; else words may have shares by which similar words they stand beside.
         """
 
 
@@ -199,22 +202,26 @@ def _add_documents(
 
 
 def explain_ids(
-    searcher: Searcher, query: Question, ids: Sequence[str], *, prefix: bool = False
+    searcher: Searcher, query: Question, ids: Sequence[str], *, prefix: bool = False, exact: bool = False
 ) -> Mapping[str, Explanation]:
-    """Return id → why that document has its score for the query, for those of `ids` that are in the view."""
+    """Return id → why that document has its score for the query, for those of `ids` that are in the view.
+
+    exact: see Searcher.explain.
+    """
     docids = searcher.view.docids(ids)
     resolved = resolve(searcher, {query.id: query}, prefix)
     given = np.array(list(docids.values()), np.int64)
-    [reasons] = explain_retrieved(searcher, searcher.score(resolved, [given]), [given])
+    [reasons] = explain_retrieved(searcher, searcher.score(resolved, [given]), [given], exact=exact)
     return {id: reasons[docid] for id, docid in docids.items() if docid in reasons}
 
 
 def explain_retrieved(
-    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts | None = None
-) -> list[Explanations]:
+    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts | None = None, *,
+    exact: bool = False,
+) -> list[Explanations]:  # fmt: skip
     """Return for each query docid → why it has its score, with the words that the user typed; nothing for answers.
 
-    texts: documents that have been read already, by docid.
+    texts: documents that have been read already, by docid. exact: see Searcher.explain.
     """
     view = searcher.view
     if view.kind == "answers":
@@ -222,7 +229,7 @@ def explain_retrieved(
     if texts is None:
         texts = view.questions_by_docid(np.concatenate(docids).tolist())
     present = [wanted[[docid in texts for docid in wanted.tolist()]] if len(wanted) else wanted for wanted in docids]
-    reasons = searcher.explain(retrieved, present, texts)
+    reasons = searcher.explain(retrieved, present, texts, exact=exact)
     queries = zip(retrieved.queries, reasons, strict=True)
     return [_show_typed_words(own, one.corrections) if one.corrections else own for one, own in queries]
 
@@ -281,10 +288,10 @@ def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQ
 
 def _show_typed_words(reasons: Explanations, corrections: Mapping[str, str]) -> Explanations:
     """Return the explanations with `typed → corrected` in place of each corrected word."""
-    shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
+    shown = {corrected.lower(): f"{typed}{CORRECTED}{corrected}" for typed, corrected in corrections.items()}
     labels = {}
     for label in {row.word for reason in reasons.values() for row in reason.contributions}:
-        word, near, other = label.partition(" ≈ ")
+        word, near, other = label.partition(PAIR)
         if typed := shown.get(word.lower()):
             labels[label] = f"{typed}{near}{other}"
     return {docid: _relabel(reason, labels) if labels else reason for docid, reason in reasons.items()}

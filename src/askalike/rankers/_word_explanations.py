@@ -1,32 +1,36 @@
-"""Explains scores by words, for encoders whose vectors are sums over words: the score is a sum over the query's words.
+"""Explains scores by words: the words of a query, each beside the most similar word of a document.
 
-If a text's vector is the mean of its words in context, a word's contribution is the decrease of the score without it.
-Each document is encoded only once.
+If an encoder's vectors are sums over words, the score is a sum over the query's words. Other encoders would have to
+read the query again without each word, to see how much the score decreases. Instead, the packaged vectors of words
+divide the score among the words that have a similar one.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats, Vectors
-from askalike.core.hits import Contribution, Explanation, Span
-from askalike.core.iteration import lazy_property
+from askalike.core.arrays import Floats
+from askalike.core.hits import PAIR, Contribution, Explanation, Span
 from askalike.core.records import Answer, Markup, Question
-from askalike.encoders import DistinctWords, TextWords
+from askalike.encoders import DistinctWords, TextWords, build
 from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.clean import MAX_CACHED_TEXTS
+from askalike.text.language import mark_languages
 from askalike.text.words import WordForm, find_form
 
 MIN_SUM = 1e-9
 """Minimum sum of contributions that is scaled to the score."""
 MAX_WORDS = 24
 """Maximum number of words of a text that are left out, one at a time."""
-MIN_WORD_SIMILARITY = 0.4
-"""Minimum cosine of two words that are shown as a pair."""
+MIN_WORD_SIMILARITY = 0.3
+"""Minimum cosine of two words that are shown as a pair; see experiments/faithfulness.py."""
+MAX_STAND_IN_WORDS = 64
+"""Maximum number of a field's words that packaged vectors read for another encoder; more name hardly other words."""
 SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
@@ -49,17 +53,6 @@ class AdditiveEncoder(Protocol):
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return the words of plain texts, and their contributions to their text's vector."""
 
-    def encode_queries(self, texts: Sequence[Question]) -> Vectors:
-        """See Encoder.encode_queries."""
-
-
-@runtime_checkable
-class ContextualEncoder(AdditiveEncoder, Protocol):
-    """An encoder whose word vectors depend on context: removing a word changes the others."""
-
-    averages_words: bool
-    """Whether a text's vector has approximately the direction of the sum of its words' vectors."""
-
 
 class Word(NamedTuple):
     """A word and its position in a field."""
@@ -71,10 +64,9 @@ class Word(NamedTuple):
 class WordReader:
     """Reads the words of a query and of many documents at once. It caches plain texts: the next search shows them."""
 
-    def __init__(self, encoder: AdditiveEncoder) -> None:
-        self.encoder = encoder
-        self.in_context = isinstance(encoder, ContextualEncoder)
-        """Whether a word's vector depends on the words around it."""
+    def __init__(self, encoder: AdditiveEncoder, *, stands_in: bool = False) -> None:
+        """stands_in: whether scores are another encoder's."""
+        self.encoder, self.stands_in = encoder, stands_in
         self.plain_text = lru_cache(MAX_CACHED_TEXTS)(self._read)
 
     def _read(self, title: str, body: str, markup: Markup) -> str:
@@ -82,17 +74,39 @@ class WordReader:
         return " ".join(self.encoder.text(Question("", title, body, markup)).split())
 
     @classmethod
-    def of_encoder(cls, encoder: object) -> "WordReader | None":
-        """Return the reader of an encoder's words; None if its vectors are not approximately sums over words."""
-        if isinstance(encoder, ContextualEncoder) and not encoder.averages_words:
-            return None
-        return cls(encoder) if isinstance(encoder, AdditiveEncoder) else None
+    def of_encoder(cls, encoder: object) -> "WordReader":
+        """Return the reader of an encoder's own words if its vectors are sums over words, else of packaged vectors."""
+        return cls(encoder) if isinstance(encoder, AdditiveEncoder) else _packaged_words()
+
+    def leave_words_out(self, query: Question) -> list[Question]:
+        """Return the query without each of its first MAX_WORDS words."""
+        title = self.plain_text(query.title, "", "text").split()
+        body = self.plain_text("", query.body, query.markup).split()
+        shorter = [replace(query, title=text) for text in _leave_each_out(title)]
+        shorter += [replace(query, body=text, markup="text") for text in _leave_each_out(body)]
+        return shorter[:MAX_WORDS]
+
+
+@cache
+def _packaged_words() -> WordReader:
+    """Return the reader of the packaged vectors of words."""
+    settings = {"code": "drop", "longest": MAX_STAND_IN_WORDS}
+    return WordReader(build("static", settings), stands_in=True)  # type: ignore[arg-type]
+
+
+def _leave_each_out(words: Sequence[str]) -> list[str]:
+    return [" ".join([*words[:n], *words[n + 1 :]]) for n in range(min(len(words), MAX_WORDS))]
 
 
 class WordComparison:
-    """The words of a plain query and of the plain fields of documents, each compared with each."""
+    """The words of a plain query and of the plain fields of documents, each compared with each.
 
-    def __init__(self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields]) -> None:
+    languages: whose function words are not similar to any word; see mark_languages.
+    """
+
+    def __init__(
+        self, encoder: AdditiveEncoder, query: str, documents: Sequence[TextFields], languages: Collection[str | None]
+    ) -> None:
         texts = [query, *[text for fields in documents for text in fields.values()]]
         words = self._words = encoder.words(texts)
         numbers, ends = words.tokens.numbers, words.tokens.ends
@@ -102,6 +116,8 @@ class WordComparison:
         self.query_forms = [find_form(words.known[number]) for number in numbers[: ends[1]].tolist()]
         """The query's words without surrounding punctuation."""
         distinct = words.distinct()
+        is_function = words.rows.function_languages[numbers] & mark_languages(languages)
+        distinct.forms[distinct.places[is_function > 0]] = 0
         own = distinct.places[: ends[1]]
         squares = np.empty(len(distinct.forms), np.float32)
         products = np.empty((len(squares), len(own)), np.float32)
@@ -110,18 +126,9 @@ class WordComparison:
         shape = len(documents), len(own)
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
-        self._nearest = np.full(shape, -1, np.int64)
+        self.nearest_places = np.full(shape, -1, np.int64)
         """The indexes of the most similar words among those of all texts; −1 if none is similar enough."""
-        _choose_words(distinct.places, self._ends, products, cosines, self.products, self._nearest)
-
-    @lazy_property
-    def _vectors(self) -> NDArray[np.float32]:
-        return self._words.vectors
-
-    def sum(self, document: int) -> NDArray[np.float32]:
-        """Return a document's vector, (dim,)."""
-        total: NDArray[np.float32] = self._vectors[self._ends[document] : self._ends[document + 1]].sum(axis=0)
-        return total
+        _choose_words(distinct.places, self._ends, products, cosines, self.products, self.nearest_places)
 
     def nearest(self) -> list[list[Word | None]]:
         """Return, for each document, its most similar word to each word of the query.
@@ -129,9 +136,9 @@ class WordComparison:
         An identical word comes first; None if no word is similar enough.
         """
         tokens, known, names = self._words.tokens, self._words.known, self._fields
-        places = np.maximum(self._nearest, 0)
+        places = np.maximum(self.nearest_places, 0)
         fields = tokens.ends.searchsorted(places, "right") - 1
-        columns = self._nearest, tokens.numbers[places], fields, tokens.starts[places]
+        columns = self.nearest_places, tokens.numbers[places], fields, tokens.starts[places]
         found: list[list[Word | None]] = []
         for document in zip(*(column.tolist() for column in columns), strict=True):
             words: list[Word | None] = []
@@ -147,22 +154,25 @@ class WordComparison:
 
 
 def explain_by_words(
-    reader: WordReader, name: str, query: Question, documents: Sequence[Mapping[str, RawText]],
-    scores: Sequence[float], of_fields: Sequence[Mapping[str, float]],
+    reader: WordReader, name: str, query: Question, documents: Sequence[Mapping[str, RawText]], scores: Sequence[float],
+    of_fields: Sequence[Mapping[str, float]], languages: Collection[str | None], losses: Floats | None = None,
 ) -> list[Explanation]:  # fmt: skip
     """Return the contributions of a query's words to the scores of a dense ranker.
 
     documents: the fields of each document. name: the ranker's, shown if no words can be. of_fields: the contributions
-    of each document's fields.
+    of each document's fields. languages: see WordComparison. losses: the decrease of the scores without each of the
+    query's first words, (documents, words); by default scores are divided by the reader's vectors.
     """
     texts = [{field: reader.plain_text(*text) for field, text in fields.items()} for fields in documents]
     plain_query = reader.plain_text(query.title, query.body, query.markup)
-    words = WordComparison(reader.encoder, plain_query, texts)
-    losses = _directions_lost(reader.encoder, plain_query.split()) if reader.in_context and words.query_forms else None
+    words = WordComparison(reader.encoder, plain_query, texts, languages)
+    products = np.where(words.nearest_places < 0, 0, words.products.clip(0)) if reader.stands_in else words.products
     explanations = []
     for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
-        shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []
-        if shares:
+        added = products[place] if losses is None else losses[place]
+        total = float(added.sum()) if losses is None else score
+        shares = [] if abs(total) < MIN_SUM else [one * (score / total) for one in added.tolist()]
+        if shares and score and any(plain.values()):
             rows, spans = _explain_words(words.query_forms, shares, nearest)
         else:
             rows = name_whole(name, score)
@@ -176,25 +186,6 @@ def name_whole(name: str, score: float) -> tuple[Contribution, ...]:
     return (Contribution(name, (), score),) if score else ()
 
 
-def _directions_lost(encoder: AdditiveEncoder, words: Sequence[str]) -> Floats:
-    """Return the change of the query's unit vector without each of its first words: (words, dim)."""
-    removed = range(min(len(words), MAX_WORDS))
-    texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
-    [part] = encoder.encode_queries([Question("", " ".join(text)) for text in texts]).parts
-    units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
-    return np.asarray(units[0] - units[1:], np.float64)
-
-
-def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
-    """Return the contribution of each query word to the score, or the decrease without it; [] if unknown."""
-    if losses is not None:
-        vector = words.sum(document)
-        return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
-    added = words.products[document].tolist()
-    total = sum(added)
-    return [] if abs(total) < MIN_SUM else [one * (score / total) for one in added]
-
-
 def _explain_words(
     forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None]
 ) -> tuple[tuple[Contribution, ...], tuple[Span, ...]]:
@@ -202,6 +193,7 @@ def _explain_words(
     rows = [
         (pair_label(form.text, other.text), (other.span.field,), share) if other else (form.text, (), share)
         for form, other, share in zip(forms, nearest, shares, strict=False)
+        if share
     ]
     return Contribution.of_rows(rows), tuple(dict.fromkeys([other.span for other in nearest if other]))
 
@@ -209,7 +201,7 @@ def _explain_words(
 @lru_cache(MAX_CACHED_LABELS)
 def pair_label(text: str, other: str) -> str:
     """Return a word or a window of the query with the one that it matches, if that differs by more than case."""
-    return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"
+    return text if text == other or text.casefold() == other.casefold() else f"{text}{PAIR}{other}"
 
 
 @inlined(fastmath=True)
@@ -236,7 +228,7 @@ def _compare_words(
     """Write the products and the cosines of n distinct words with the query's, (n, query's words) each.
 
     own: the query's words among them. squares: (n), working memory. Cosines are SAME_WORD larger for the same word, and
-    0 for what has neither letters nor digits, as a dash is nobody's word.
+    0 for a word without a form, as a dash is nobody's word.
     """
     for i in range(len(words.vectors)):
         squares[i] = _multiply(words.vectors[i], words.vectors[i])
@@ -245,7 +237,8 @@ def _compare_words(
             is_same = words.forms[i] == words.forms[own[j]]
             products[i, j] = _multiply(words.vectors[i], words.vectors[own[j]])
             cosine = _rounded_cosine(products[i, j], squares[i] * squares[own[j]])
-            cosines[i, j] = cosine + SAME_WORD * is_same if words.forms[i] else 0.0
+            has_forms = words.forms[i] and words.forms[own[j]]
+            cosines[i, j] = cosine + SAME_WORD * is_same if has_forms else 0.0
 
 
 @compiled()

@@ -123,7 +123,9 @@ class ByQuestionSearcher(Searcher):
         scored = self.inner.score(exclude_own(self.inner.view, queries), rows)
         return Retrieved(queries, docids, scored.scores, scored.scores, vectors=scored.vectors)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         return [{} for _ in docids]  # shared words of the questions do not explain the answers
 
 

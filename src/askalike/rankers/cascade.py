@@ -61,5 +61,7 @@ class CascadeSearcher(CompositeSearcher):
     ) -> Retrieved:
         return self.parts[1].score(queries, docids, known)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
-        return self.parts[1].explain(retrieved, docids, texts)
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
+        return self.parts[1].explain(retrieved, docids, texts, exact=exact)

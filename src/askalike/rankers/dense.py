@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.arrays import Docids, Scores, Vectors
+from askalike.core.arrays import Docids, Floats, Scores, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import LazyMapping, TopDocs
@@ -31,7 +31,6 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.learning.models import load_recipe
 from askalike.rankers._field_vectors import FieldEncoder, FieldShares
 from askalike.rankers._indexed import ANSWER_WEIGHT, FieldSettings, IndexedRanker, add_answers, changed_documents
-from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
 from askalike.rankers._ranker import Ranker, VectorScores
 from askalike.rankers._searcher import Searcher
@@ -105,8 +104,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return {**self.settings.model_dump(), **self.encoder.values}
 
     @cached_property
-    def word_reader(self) -> WordReader | None:
-        """Reads the words of texts for explanations; None if the encoder does not support it."""
+    def word_reader(self) -> WordReader:
+        """Reads the words of texts for explanations."""
         return WordReader.of_encoder(self.encoder)
 
     @property
@@ -314,11 +313,13 @@ class DenseSearcher(Searcher):
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
         if self._reads_answers:
             texts = add_answers(self.view, texts)
-        return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
+        return [self._explain_query(retrieved, row, own, texts, exact) for row, own in enumerate(docids)]
 
     def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
         """Return the queries' vectors; None for no queries."""
@@ -336,7 +337,7 @@ class DenseSearcher(Searcher):
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
         return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
-    def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
+    def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts, exact: bool) -> Explanations:
         assert isinstance(retrieved, RetrievedByVectors)
         encoded = retrieved.encoded
         if encoded is None or not len(docids):
@@ -351,19 +352,20 @@ class DenseSearcher(Searcher):
             return self._name_fields(of_fields.rows[place], documents[place])
 
         shares = [LazyMapping(partial(share, place)) for place in range(len(scores))]
-        encoder = self._ranker.encoder
-        reader = self._ranker.word_reader
         query = retrieved.queries[row]
         text = self._fields.select_query(query.finished or query.query)
-        if reader:
-            reasons = explain_by_words(reader, self.name, text, documents, scores, shares)
-        else:
-            languages = [texts[docid].language for docid in docids.tolist()]
-            reasons = [
-                replace(explain_network(encoder, self.name, text, _as_questions(fields, language), score), fields=own)
-                for fields, language, score, own in zip(documents, languages, scores, shares, strict=True)
-            ]
+        languages = {query.language, *(texts[docid].language or self.view.language for docid in docids.tolist())}
+        reader = self._ranker.word_reader
+        losses = self._find_losses(reader, text, query, docids) if exact and reader.stands_in else None
+        reasons = explain_by_words(reader, self.name, text, documents, scores, shares, languages, losses)
         return dict(zip(docids.tolist(), reasons, strict=True))
+
+    def _find_losses(self, reader: WordReader, text: Question, query: ResolvedQuery, docids: Docids) -> Floats:
+        """Return the decrease of each document's score without each of the query's first words, (documents, words)."""
+        texts = [text, *reader.leave_words_out(text)]
+        encoded = VectorQueries(self._fields.encode_queries(texts), [query.excluded] * len(texts))
+        scores = fill_missing(np.array(self._vectors.score(encoded, [docids] * len(texts))))
+        return np.asarray(scores[0] - scores[1:]).T
 
     def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, RawText]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
@@ -387,10 +389,6 @@ class DenseSearcher(Searcher):
         if isinstance(question, AnsweredQuestion) and question.answer:
             texts["answer"] = "", question.answer.body, question.answer.markup
         return texts
-
-
-def _as_questions(fields: Mapping[str, RawText], language: str | None) -> dict[str, Question]:
-    return {field: Question("", *text, language=language) for field, text in fields.items()}
 
 
 def _encode_batch(encoder: FieldEncoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:

@@ -94,5 +94,7 @@ class DistinctSearcher(CompositeSearcher):
     ) -> Retrieved:
         return self.part.score(queries, docids, known)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
-        return self.part.explain(retrieved, docids, texts)
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
+        return self.part.explain(retrieved, docids, texts, exact=exact)

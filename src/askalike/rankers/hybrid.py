@@ -20,7 +20,7 @@ from askalike import rankers
 from askalike.core.arrays import Docids, Scores
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
-from askalike.core.hits import Contribution, Explanation, LazyMapping, Run, Span
+from askalike.core.hits import PAIR, Contribution, Explanation, LazyMapping, Run, Span
 from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.index.rows import find_distinct, find_positions
@@ -116,10 +116,12 @@ class HybridSearcher(CompositeSearcher):
         pairs = zip(self.parts, parts, strict=True)
         return self._fuse([part.score(queries, docids, own) for part, own in pairs])
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         """Return the words of every part, each part's scaled to its contribution to the score."""
         of_parts = zip(self.parts, retrieved.parts, strict=True)
-        reasons = zip(*(part.explain(own, docids, texts) for part, own in of_parts), strict=True)
+        reasons = zip(*(part.explain(own, docids, texts, exact=exact) for part, own in of_parts), strict=True)
         return [
             self._explain_query(retrieved, row, own, explained)
             for row, (own, explained) in enumerate(zip(docids, reasons, strict=True))
@@ -260,7 +262,8 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     """Return one explanation from those of the parts, None if a part has none.
 
     parts: each part's share of the score, to which its contributions and its fields' are scaled; if they cannot be, the
-    part itself is listed. Contributions of the same word are summed, and the spans of each field are merged.
+    part itself is listed. Contributions of the same word are summed, under its own name if the document has it, and the
+    spans of each field are merged.
     """
     words: dict[str, tuple[str, tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
@@ -273,21 +276,39 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
         else:  # they cannot be scaled
             contributions = (Contribution(name, (), share),) if share else ()
         for word, fields, score in contributions:
+            key = word.partition(PAIR)[0].casefold()
             own = score * factor
-            if word in words:
-                _, others, sum_of_others = words[word]
-                fields = fields if fields == others else tuple(dict.fromkeys(others + fields))
-                own += sum_of_others
-            words[word] = word, fields, own
+            if key in words:
+                word, fields = _choose_closer(words[key], (word, fields))
+                own += words[key][2]
+            words[key] = word, fields, own
         own_text, own_spans = explanation.text, explanation.spans
         text = text or dict(own_text)
         if own_text != text:
-            other = {field for field, plain in own_text.items() if text.setdefault(field, plain) != plain}
-            own_spans = tuple(span for span in own_spans if span.field not in other)
+            others = {  # offsets are the same in a text that begins the other, with spaces for line breaks
+                field for field, plain in own_text.items()
+                if not text.setdefault(field, plain).replace("\n", " ").startswith(plain.replace("\n", " "))
+            }  # fmt: skip
+            own_spans = tuple(span for span in own_spans if span.field not in others)
         spans |= dict.fromkeys(own_spans)
     rows = Contribution.of_rows(words.values())
     of_fields = LazyMapping(partial(_merge_fields, explanations, parts.values()))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts, of_fields)
+
+
+def _choose_closer(
+    one: tuple[str, tuple[str, ...], float], other: tuple[str, tuple[str, ...]]
+) -> tuple[str, tuple[str, ...]]:
+    """Return a word that the document has rather than one beside a similar word, and this rather than none.
+
+    one, other: the label and the fields of the same word of a query. Of equally close ones the first has both's fields.
+    """
+    if one[:2] == other:
+        return other
+    closeness = [(1 if PAIR in label else 2) if fields else 0 for label, fields in (one[:2], other)]
+    if closeness[0] == closeness[1]:
+        return one[0], tuple(dict.fromkeys(one[1] + other[1]))
+    return one[:2] if closeness[0] > closeness[1] else other
 
 
 def _merge_fields(explanations: Sequence[Explanation | None], shares: Iterable[float]) -> Mapping[str, float]:

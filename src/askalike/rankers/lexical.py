@@ -353,7 +353,9 @@ class LexicalSearcher(Searcher):
         matches = self._postings.match(prepared, docids, known.topdocs if known else None)
         return RetrievedByWords(queries, docids, matches.scores, matches.absolute, prepared=prepared, matches=matches)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
         if "answer" in self._extractor.fields:
             texts = add_answers(self.view, texts)

@@ -12,7 +12,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.core.model_folders import LearnedLabels
 from askalike.core.records import Answer, Question
-from askalike.rankers._network_explanations import explain_by_occlusion
+from askalike.rankers._occlusion import explain_by_occlusion
 from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker, candidates_needed
 from askalike.rankers._searcher import Searcher
@@ -84,7 +84,9 @@ class PairwiseSearcher(Searcher):
         scores = [self._score_query(one.query, own) for one, own in zip(queries, docids, strict=True)]
         return Retrieved(queries, docids, scores, scores)
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         pairs = zip(retrieved.queries, docids, strict=True)
         return [self._explain_query(one.query, own, texts) if len(own) else {} for one, own in pairs]
 

@@ -70,7 +70,9 @@ class VotesSearcher(Searcher):
         scores = [every[np.searchsorted(distinct, own)] for own in docids]
         return Retrieved(queries, docids, scores, [own / np.log1p(MANY_VOTES) for own in scores])
 
-    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
         """Return the number of votes of each document that has any."""
         votes = self.view.votes({docid for own in docids for docid in own.tolist()})
         return [{docid: _explain(votes[docid]) for docid in own.tolist() if votes.get(docid, 0) > 0} for own in docids]

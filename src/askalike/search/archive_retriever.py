@@ -16,7 +16,7 @@ from askalike.calibration.abstention import NO_GRADE, AbstentionRule, Abstention
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
-from askalike.core.hits import TYPED_QUERY_ID, Explanation, SearchHit
+from askalike.core.hits import TYPED_QUERY_ID, Explain, Explanation, SearchHit
 from askalike.core.iteration import check_list, lazy_property
 from askalike.core.records import Question
 from askalike.core.values import format_count
@@ -30,6 +30,7 @@ from askalike.search.replies import AnswerMode, Reply, answer_question
 from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 from askalike.store.records import require_tags
+from askalike.text.language import mark_languages
 
 MAX_DEPTH_FACTOR = 64
 """Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
@@ -51,7 +52,7 @@ class SearchRequest:
     """Minimum probability of hits; None for what the grades show."""
     min_similarity: float | None = None
     """Minimum absolute score of hits; None for what the grades show."""
-    explain: bool = True
+    explain: Explain = True
     """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
@@ -216,7 +217,7 @@ class ArchiveRetriever:
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
-        min_probability: float | None = None, min_similarity: float | None = None, explain: bool = True,
+        min_probability: float | None = None, min_similarity: float | None = None, explain: Explain = True,
     ) -> SearchResult:  # fmt: skip
         """Return the k questions most similar to the one typed, best first; none if nothing is similar.
 
@@ -226,7 +227,8 @@ class ArchiveRetriever:
         `min_probability` decides instead of the grades; 0 shows all that the ranker finds. A query of function words
         alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
         `matched_duplicate`. prefix: the last word may be unfinished.
-        explain: each hit has an explanation, and the passage of its body that matched.
+        explain: each hit has an explanation, and the passage of its body that matched. "full" takes longer: the
+        contribution of each word is exact, and function words have theirs, too.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
         probabilities.
         """
@@ -235,7 +237,7 @@ class ArchiveRetriever:
         )[0]
 
     def search_many(
-        self, titles: Iterable[str], k: int = 5, *, filter: Filter | None = None, explain: bool = True
+        self, titles: Iterable[str], k: int = 5, *, filter: Filter | None = None, explain: Explain = True
     ) -> list[SearchResult]:
         """Return what `search` returns for each of the titles, in order. They are searched as one batch."""
         titles = check_list("titles", titles)
@@ -253,10 +255,16 @@ class ArchiveRetriever:
         request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
         return self._search(self._open(), [(question, request)])[0]
 
-    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """Return id → why that question would be found for this one, for those of `ids` that exist."""
-        explanations = rankers.explain_ids(self.searcher(), question, ids)
-        return {id: keep_readable(explanation) for id, explanation in explanations.items()}
+    def explain(self, question: Question, ids: Sequence[str], *, exact: bool = False) -> Mapping[str, Explanation]:
+        """Return id → why that question would be found for this one, for those of `ids` that exist.
+
+        exact: see rankers.Searcher.explain.
+        """
+        searcher = self.searcher()
+        explanations = rankers.explain_ids(searcher, question, ids, exact=exact)
+        texts = (question, *self._view.get_questions(ids).values())
+        languages = mark_languages(text.language or searcher.language for text in texts)
+        return {id: keep_readable(reason, languages) for id, reason in explanations.items()}
 
     def similarity(self, question: Question, id: str) -> float | None:
         """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
@@ -336,7 +344,8 @@ class ArchiveRetriever:
                 break
             depth *= DEPTH_FACTOR
             retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
-        reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
+        is_full = request.explain == "full"
+        reasons = explain_shown(searcher, retrieved, rows, exact=is_full) if request.explain else [{} for _ in rows]
         first_rows = list(accumulate(map(len, read), initial=0))[:-1]
         hits = [[_make_hit(one, reasons[n].get(one.docid)) for one in rows[n] if one.is_shown] for n in first_rows]
         took_ms = (time.perf_counter() - started) * 1000

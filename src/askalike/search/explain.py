@@ -4,23 +4,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 import numpy as np
 
-from askalike.core.hits import Contribution, Explanation, SearchHit
+from askalike.core.arrays import Docids
+from askalike.core.hits import CORRECTED, PAIR, Contribution, Explanation, SearchHit
 from askalike.core.records import Question
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
-from askalike.text.language import stop_words
+from askalike.text.language import find_function_languages, mark_languages
 from askalike.text.passages import extract_snippet, is_command, is_notation
 from askalike.text.words import find_words
 
 SNIPPET_LENGTH = 160
 MAX_CACHED_LABELS = 4_096
 FIELD_NAMES = {"text": "title and body", "answer": "accepted answer", "rephrasing": "another phrasing"}
-STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 N_MAIN_WORDS, MIN_MAIN_SHARE = 3, 0.2
 """The number of main words, each of at least this share of the heaviest one's weight."""
 LINK_NAME = "link"
@@ -28,14 +28,31 @@ LINK_NAME = "link"
 
 
 def explain_shown(
-    searcher: Searcher, retrieved: Retrieved, rows: Sequence[Sequence[Selected]]
+    searcher: Searcher, retrieved: Retrieved, rows: Sequence[Sequence[Selected]], *, exact: bool = False
 ) -> list[dict[int, Explanation]]:
-    """Return for each query docid → why it was found, for the candidates that are shown."""
+    """Return for each query docid → why it was found, for the candidates that are shown; see `explain_hits`."""
     shown = [[candidate for candidate in row if candidate.is_shown] for row in rows]
     texts = {candidate.docid: candidate.matched for row in shown for candidate in row}
     docids = [np.array([candidate.docid for candidate in row], np.int64) for row in shown]
-    reasons = explain_retrieved(searcher, retrieved, docids, texts)
-    return [{docid: keep_readable(reason) for docid, reason in own.items()} for own in reasons]
+    return explain_hits(searcher, retrieved, docids, texts, exact=exact)
+
+
+def explain_hits(
+    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Mapping[int, Question], *,
+    exact: bool = False,
+) -> list[dict[int, Explanation]]:  # fmt: skip
+    """Return for each query docid → why it was found, in words that people read.
+
+    exact: whether contributions are exact, with those of function words; see Searcher.explain.
+    """
+    reasons = explain_retrieved(searcher, retrieved, docids, texts, exact=exact)
+    if exact:
+        return [{docid: keep_readable(reason) for docid, reason in own.items()} for own in reasons]
+    spoken = {docid: text.language or searcher.language for docid, text in texts.items()}
+    return [
+        {docid: keep_readable(reason, mark_languages((one.language, spoken[docid]))) for docid, reason in own.items()}
+        for one, own in zip(retrieved.queries, reasons, strict=True)
+    ]
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
@@ -60,30 +77,34 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
-def keep_readable(explanation: Explanation) -> Explanation:
-    """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    rows = explanation.contributions
-    spans = explanation.spans
-    commands = set[str]()
-    if "\\" in "".join(explanation.text.values()):
-        word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
-        spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
-        commands = {*word_of.values()} - {word_of[span] for span in spans}
-    words = list(map(itemgetter(0), rows))
-    labels = list(map(_readable_label, words))
-    if not commands and spans is explanation.spans and labels == words:
-        return explanation
-    readable = tuple(
-        Contribution(label, row.fields, row.score) for label, row in zip(labels, rows, strict=True)
-        if label is not None and row.word.partition(" ≈ ")[0].casefold() not in commands
-    )  # fmt: skip
-    return replace(explanation, contributions=readable, spans=spans)
+def query_word(contribution: Contribution) -> str:
+    """Return the word of a contribution, corrected, without the similar one beside it."""
+    return contribution.word.partition(PAIR)[0].rpartition(CORRECTED)[2]
+
+
+def keep_readable(explanation: Explanation, languages: int = 0) -> Explanation:
+    """Return the explanation with a word instead of the link token, without the notation of formulas.
+
+    languages: those whose function words are left out; see mark_languages.
+    """
+    text, commands = explanation.text, set[str]()
+    word_of = {span: text[span[0]][span[1] : span[2]] for span in explanation.spans}
+    if "\\" in "".join(text.values()):
+        names = {span for span in word_of if is_command(text[span.field], span.start)}
+        commands = {word_of.pop(span).casefold() for span in names} - {word.casefold() for word in word_of.values()}
+    rows = []
+    for row in explanation.contributions:
+        word, label = query_word(row), _readable_label(row.word)
+        if label is not None and word.casefold() not in commands and not find_function_languages(word) & languages:
+            rows.append(row if label == row.word else Contribution(label, row.fields, row.score))
+    spans = [span for span, word in word_of.items() if not find_function_languages(word) & languages]
+    return replace(explanation, contributions=tuple(rows), spans=tuple(spans))
 
 
 @lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits
 def _readable_label(label: str) -> str | None:
     """Return a word, or two similar ones, without the link token; None for the notation of formulas."""
-    return None if is_notation(label.partition(" ≈ ")[0]) else label.replace(LINK_TOKEN, LINK_NAME)
+    return None if is_notation(label.partition(PAIR)[0]) else label.replace(LINK_TOKEN, LINK_NAME)
 
 
 def sum_fields(explanation: Explanation) -> Mapping[str, float]:
@@ -96,33 +117,23 @@ def sum_fields(explanation: Explanation) -> Mapping[str, float]:
 
 
 def found_words(hit: SearchHit) -> list[str]:
-    """Return the distinct words of the query that were found in a hit."""
+    """Return the distinct words of the query that were found in a hit, with the similar ones in their place."""
     contributions = hit.explanation.contributions if hit.explanation else ()
-    return list(dict.fromkeys(map(attrgetter("word"), contributions)))
+    return list(dict.fromkeys(row.word for row in contributions if row.fields))
 
 
 def main_words(hit: SearchHit) -> list[str]:
-    """Return the words that contribute most to a hit's score, the heaviest first; no function words if others do."""
-    rows = [row for row in (hit.explanation.contributions if hit.explanation else ()) if row.fields and row.score > 0]
-    words = drop_function_words(frozenset(row.word.casefold() for row in rows), hit.question.language)
-    rows = sorted((row for row in rows if row.word.casefold() in words), key=lambda row: -row.score)
+    """Return the content words that contribute most to a hit's score, the heaviest first."""
+    marked = mark_languages([hit.question.language])
+    found = [row for row in (hit.explanation.contributions if hit.explanation else ()) if row.fields and row.score > 0]
+    rows = [row for row in found if not find_function_languages(query_word(row)) & marked]
+    rows.sort(key=attrgetter("score"), reverse=True)
     heavy = [row.word.casefold() for row in rows if row.score > MIN_MAIN_SHARE * rows[0].score]
     return list(dict.fromkeys(heavy))[:N_MAIN_WORDS]
 
 
-def drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
-    """Return the words without function words; all of them if there are no others."""
-    return words - function_words(language) or words
-
-
-@lru_cache(1024)
-def function_words(language: str | None) -> frozenset[str]:
-    """Return the function words of a language; of all languages if it is not known."""
-    return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))
-
-
 def corrected_words(hits: Sequence[SearchHit]) -> Sequence[str]:
     """Return the corrections of misspelt words of the query, such as `libary → library`, except unfinished words."""
-    words = dict.fromkeys(word.partition(" ≈ ")[0] for hit in hits for word in found_words(hit))
-    readings = ((word, *word.split(" → ")) for word in words if " → " in word)
+    words = dict.fromkeys(word.partition(PAIR)[0] for hit in hits for word in found_words(hit))
+    readings = ((word, *word.split(CORRECTED)) for word in words if CORRECTED in word)
     return [word for word, typed, meant in readings if not meant.casefold().startswith(typed.casefold())]

@@ -18,7 +18,7 @@ from askalike.core.values import format_count
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Ranker, Searcher
 from askalike.search.archive_retriever import SearchRequest, SearchResult
-from askalike.search.explain import extract_shown_snippet, keep_readable
+from askalike.search.explain import explain_hits, extract_shown_snippet
 from askalike.store import Clusters, Snapshot
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import check_record
@@ -172,11 +172,11 @@ class Retriever:
         retrieved = rankers.search(searcher, {query.id: query for query in queries}, k)
         retrieved = rankers.add_absolute(searcher, retrieved)
         texts_by_docid = self._view.questions_by_docid(retrieved.distinct_docids)
-        reasons = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts_by_docid)
+        reasons = explain_hits(searcher, retrieved, retrieved.docids, texts_by_docid)
         rows = zip(retrieved.docids, retrieved.scores, retrieved.absolute or (), reasons, strict=True)
         hits = [
             [
-                _make_hit(texts_by_docid[docid], score, value, keep_readable(own[docid]))
+                _make_hit(texts_by_docid[docid], score, value, own[docid])
                 for docid, score, value in zip(docids.tolist(), scores.tolist(), absolute.tolist(), strict=True)
             ]
             for docids, scores, absolute, own in rows

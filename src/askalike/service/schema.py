@@ -9,7 +9,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import LEFT_OUT, Filter, LeftOut
-from askalike.core.hits import Explanation, Grade, SearchHit
+from askalike.core.hits import Explain, Explanation, Grade, SearchHit
 from askalike.core.records import MARKS, Answer, Link, Mark, Question, State
 from askalike.core.values import ISO_639_1, parse_language, parse_limit, parse_tag, parse_utc, safe_url
 from askalike.readers import read_question
@@ -134,7 +134,9 @@ class SimilarRequest(PosedQuestion):
     ] = []
     min_probability: MinProbability = None
     min_similarity: MinSimilarity = None
-    explain: bool = Field(False, description="show where each word matched and how much it contributed")
+    explain: Explain = Field(
+        False, description="show where each word matched and how much it contributed; full: exactly, which takes longer"
+    )
     prefix: bool = Field(False, description="the last word may be unfinished")
     count_shown: bool = Field(False, description="count a page view that shows similar questions; send once per view")
 
@@ -148,7 +150,7 @@ class SimilarRequest(PosedQuestion):
         if (question := self.read()) is None:
             return None
         minima = self.min_probability, self.min_similarity
-        return SearchRequest(*question, self.k, self.filter, self.prefix, *minima)
+        return SearchRequest(*question, self.k, self.filter, self.prefix, *minima, self.explain or True)
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:
@@ -234,22 +236,24 @@ class SimilarQuestion:
         float | None,
         Field(description="without a calibration: a score from 0 to 1 on the same scale for every query"),
     ]
-    matched_words: Annotated[list[str], Field(description="the words of the question that were found in it")]
+    matched_words: Annotated[
+        list[str],
+        Field(description="the question's words that are found in it; `bike ≈ bicycle` for one of similar meaning"),
+    ]
     main_words: Annotated[
-        list[str] | None,
-        Field(description="at most three that contribute most, no function words if others do, if `explain` is true"),
+        list[str] | None, Field(description="at most three of these that contribute most, if `explain` is set")
     ]
     contributions: Annotated[
-        list[MatchedWord] | None, Field(description="details of these words, if `explain` is true")
+        list[MatchedWord] | None, Field(description="the contributions of words, if `explain` is set")
     ]
     fields: Annotated[
         dict[str, float] | None,
-        Field(description="the contribution of each field to the score, if `explain` is true; text is title and body"),
+        Field(description="the contribution of each field to the score, if `explain` is set; text is title and body"),
     ]
 
     @classmethod
-    def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
-        """Return a hit as the API shows it, with its matched words if `explain` is true."""
+    def from_hit(cls, hit: SearchHit, explain: Explain = False) -> Self:
+        """Return a hit as the API shows it, with the contributions of its words if `explain` is set."""
         contributions: list[MatchedWord] | None = None
         fields: dict[str, float] | None = None
         question, duplicate = hit.question, hit.matched_duplicate

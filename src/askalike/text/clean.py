@@ -73,6 +73,9 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lin
     Control characters become spaces, invisible ones (soft hyphens, zero width) are removed, a lone surrogate becomes
     U+FFFD. White space is collapsed to single spaces and single line breaks (in HTML only those of block elements).
     """
+    lower = text.lower() if markup == "html" and code == "drop" else ""
+    if not any(tag in lower for tag in ("<code", "</code", "<pre", "</pre")):
+        code = "keep"  # the same text, cached once
     text = _extract_words(text, markup, code, links == "anchors")
     if links == "keep" or not ("://" in text or "www." in text):
         return text

@@ -2,9 +2,10 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache, reduce
 from io import BytesIO
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +32,7 @@ LANGUAGES: Final[Mapping[str, str | None]] = {
 MIN_PROBABILITY: Final = 0.6
 """Minimum probability, among the candidate languages, that counts as certain."""
 
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER, _WORD = re.compile(r"[^\W\d_]"), re.compile(r"\w+")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 _KANA = "[\u3041-\u30ff\uff66-\uff9d]"
 _HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
@@ -266,3 +267,35 @@ def _find_alphabet(letter: str) -> str | None:
 def stop_words(language: str) -> frozenset[str]:
     """Return the lower-case function words of an ISO 639-1 language; only en, de, es, fr and ru have any."""
     return frozenset(_WORDS.get(language, "").split())
+
+
+@lru_cache(1 << 16)
+def find_function_languages(word: str) -> int:
+    """Return the languages in which all parts of a word, such as those of `what's`, are function words, as bits."""
+    folded = word.casefold()
+    known = _function_languages()
+    if folded.isalnum():
+        return known.get(folded, 0)
+    parts = _WORD.findall(folded)
+    return reduce(and_, (known.get(part, 0) for part in parts)) if parts else 0
+
+
+def mark_languages(languages: Iterable[str | None]) -> int:
+    """Return languages as the bits of `find_function_languages`; all if none of them is known."""
+    known = [language for language in languages if language]
+    return sum(1 << n for n, language in enumerate(STOP_WORD_LANGUAGES) if not known or language in known)
+
+
+@cache
+def _function_languages() -> Mapping[str, int]:
+    """Return the function words of all languages, each with the languages that it is one of, as bits."""
+    languages: dict[str, int] = {}
+    for n, code in enumerate(STOP_WORD_LANGUAGES):
+        languages |= {word: languages.get(word, 0) | 1 << n for word in stop_words(code)}
+    return languages
+
+
+@lru_cache(1024)
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the function words of a language; of all languages if it is not known."""
+    return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))

@@ -17,6 +17,7 @@ _ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b на
 _INSIDE = r"(?>\\(?:text|mbox)\{[^{}]{0,200}\}|[^$\\]|\\.)"
 _TEX_SIGN = r"(?:\\(?![$.,;:!?]?(?:\s|\Z))|\^|[_}]|\w\{)"
 FORMULA: Final = re.compile(
+    r"(?=[$\\])(?:"  # quickly passes over all other characters
     rf"(?<![\\$])\$\$(?!\$)(?=\s*[^\s$])(?:{_INSIDE}|\$(?!\$)){{1,3000}}?\$\$(?!\$)"
     r"|(?<![\\$\w])\$(?=[^\s$])[^$\n]{0,500}?(?<=[^\s\\])\$(?![\w$])"
     rf"|(?<![\\$\d])\$(?!\$)(?=[^$]{{0,1000}}?{_TEX_SIGN}){_INSIDE}{{1,1000}}\$(?!\$)"
@@ -24,7 +25,7 @@ FORMULA: Final = re.compile(
     r"|(?<![\\$\w])\$[^\s$\\]{1,8}\$(?=(?:st|nd|rd|th|s|ary)\b)"
     r"|(?<![\\$\w])\$ (?:[A-Za-z]|[A-Za-z][^$\n]{0,80}?[=<>(][^$\n]{0,80}?) ?(?<!\\)\$(?![\w$])"
     r"|\\\((?:[^\\]|\\[^(]){1,1000}?\\\)|\\\[(?:[^\\]|\\[^\[]){1,2000}?\\\]"
-    r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\}",
+    r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\})",
     re.DOTALL,
 )
 r"""A formula with its MathJax delimiters. As in Pandoc, `$5 and $10` and `$5-$10` contain none.

@@ -144,18 +144,19 @@ def test_no_html_runs(text: str) -> None:
 def test_an_explanation_is_summarised_in_words() -> None:
     rows = (
         Contribution("bicycle ≈ bike", ("title",), 2.0),
-        Contribution("my", ("title",), 0.4),
+        Contribution("stand", ("body",), 1.0),
         Contribution("now", (), 0.1),
     )
     parts, fields = {"bm25": 1.0, "static": 1.5}, {"title": 0.5, "text": 2.0}
     explanation = Explanation(2.5, rows, (Span("title", 2, 6),), {"title": "A Bike", "body": "It"}, parts, fields)
     summary = summarise_explanation(explanation)
-    assert [(w.text, w.strength) for w in summary.words] == [("bicycle ≈ bike", 4)]
+    assert [(word.text, word.strength) for word in summary.similar] == [("bicycle ≈ bike", 4)]
+    assert [(word.text, word.strength) for word in summary.shared] == [("stand", 2)]
     assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
     assert summary.fields == [("title and body", 0.8), ("title", 0.2)]
     assert summarise_explanation(replace(explanation, text={"title": "A Bike"})).fields == [("title", 1.0)]
     assert summary.matched == {"bike"}
-    assert summarise_explanation(None).words == []
+    assert (summarise_explanation(None).shared, summarise_explanation(None).similar) == ([], [])
 
 
 def test_weeks_without_feedback_are_shown() -> None:

@@ -27,7 +27,7 @@ from askalike_chat.chat import (
 )
 from askalike_chat.errors import ApiError, BotError, NotUnderstoodError, RefusedBotError
 from askalike_chat.log import log_event, log_fault, log_warning
-from askalike_chat.service import Hit, Service, Verdict
+from askalike_chat.service import PAIR, Hit, Service, Verdict
 
 MAX_AGE_S = 3600.0
 """Messages older than this are not answered: nobody waits for an answer to what a lost connection brings late."""
@@ -199,8 +199,10 @@ def format_answer(chat: Chat, hit: Hit, url: str | None) -> str:
     title = " ".join(hit.title.split())
     shown = chat.escape(title if len(title) <= MAX_SHOWN_TITLE else f"{title[: MAX_SHOWN_TITLE - 1]}…")
     named = chat.format_link(shown, safe_link(url)) if url else shown
-    words = ", ".join(map(chat.escape, hit.main_words or ()))
-    reasons = [f"both say {words}" if words else "its meaning is close"]
+    words = hit.main_words or ()
+    shared = ", ".join(chat.escape(word) for word in words if PAIR not in word)
+    similar = [chat.escape(word) for word in words if PAIR in word]
+    reasons = [f"both say {shared}" if shared else "its meaning is close", *similar]
     if hit.solution:
         reasons.append(chat.escape(hit.solution))
     return f"This may have been asked before: {named}\n{describe_certainty(hit)}: {'; '.join(reasons)}.\n{FOOTER}"

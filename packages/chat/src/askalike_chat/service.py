@@ -18,6 +18,8 @@ TRIES = 7
 """The number of times that a search is tried: for half a minute, in which a service starts again."""
 ADDRESS = re.compile(r"(?P<base>.+)/(?:a|v1)/(?P<name>[^/]+)")
 Verdict = Literal["accept", "reject"]
+PAIR = " ≈ "
+"""Between a word of the message and one of the hit with a similar meaning."""
 
 
 class Hit(Model):

@@ -13,21 +13,14 @@ from pydantic import Field
 from askalike import Answer, Encoder, NotFittedError, Settings, SettingsError, TrainingView, Vectors, validate_settings
 from askalike.plugin import load
 from askalike.plugin.features import Text, TextFeatures
-from askalike.plugin.models import (
-    MODEL_FILE,
-    LearnedLabels,
-    TracedText,
-    VectorContributions,
-    open_encoder,
-    read_model_file,
-)
+from askalike.plugin.models import MODEL_FILE, LearnedLabels, open_encoder, read_model_file
 from askalike_learning.devices import require_device
 from askalike_learning.features.words import WordFeatures
 from askalike_learning.generate import Generator
-from askalike_learning.networks import WEIGHTS_FILE, Network, TokenTrace
+from askalike_learning.networks import WEIGHTS_FILE, Network
 from askalike_learning.recipe_files import list_recipes
 from askalike_learning.recipes import Recipe
-from askalike_learning.trained_network import encode_rows, open_network, score_pairs, start_fingerprints, trace_rows
+from askalike_learning.trained_network import encode_rows, open_network, score_pairs, start_fingerprints
 from askalike_learning.training_run import train_recipe
 
 
@@ -118,17 +111,6 @@ class NeuralEncoder(Encoder):
         trained = self._require_trained()
         return encode_rows(trained.network, trained.features.encode(texts), _mark_answers(texts))
 
-    def trace(self, texts: Sequence[Text]) -> Sequence[TracedText] | None:
-        """Return the contributions of each text's words to its vectors; None if the network cannot compute them."""
-        trained = self._require_trained()
-        spans = getattr(trained.features, "spans", None)
-        traces = trace_rows(trained.network, trained.features.encode(texts)) if spans else None
-        if spans is None or traces is None:
-            return None
-        weights = trained.network.part_weights().tolist()
-        rows = enumerate(map(spans, texts))
-        return [TracedText(plain, words, _contributions(traces, weights, n)) for n, (plain, words) in rows]
-
     @property
     def values(self) -> Mapping[str, Any]:
         """See Encoder.values; those of an untrained encoder are its recipe's."""
@@ -160,11 +142,3 @@ class NeuralEncoder(Encoder):
 
 def _mark_answers(texts: Sequence[Text]) -> NDArray[np.bool_]:
     return np.array([isinstance(text, Answer) for text in texts], np.bool_)
-
-
-def _contributions(traces: Sequence[TokenTrace], weights: Sequence[float], n: int) -> tuple[VectorContributions, ...]:
-    """Return the contributions to each part of the vectors of text n."""
-    return tuple(
-        VectorContributions(t.columns[n].numpy(), t.values[n].numpy(), t.tokens[n].numpy(), t.context_size, weight)
-        for t, weight in zip(traces, weights, strict=True)
-    )

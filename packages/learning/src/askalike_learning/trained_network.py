@@ -15,7 +15,7 @@ from askalike.plugin import load
 from askalike.plugin.features import RESERVED, UNKNOWN, FeatureRows, Ints, TextFeatures
 from askalike.plugin.models import open_encoder, read_model_file
 from askalike_learning.checkpoint import load_weights
-from askalike_learning.networks import WEIGHTS_FILE, Network, TokenTrace, WordVectorNetwork
+from askalike_learning.networks import WEIGHTS_FILE, Network, WordVectorNetwork
 from askalike_learning.recipes import Recipe
 
 
@@ -143,15 +143,6 @@ def score_pairs(network: Network, vectors: Vectors, left: Ints, right: Ints) -> 
     parts = [torch.from_numpy(np.asarray(part.values, np.float32)).to(device) for part in vectors.parts]
     left_parts, right_parts = (tuple(part[rows] for part in parts) for rows in (left, right))
     return network.score_matrix(left_parts, right_parts).cpu().numpy()
-
-
-@torch.inference_mode()
-def trace_rows(network: Network, rows: FeatureRows) -> tuple[TokenTrace, ...] | None:
-    """Return the token behind each component of the rows' vectors, for each part; see Network.trace."""
-    device = next(network.parameters()).device
-    batch = rows.batch(np.arange(len(rows.lengths)))
-    traces = network.trace({name: torch.from_numpy(array).to(device) for name, array in batch.items()})
-    return traces and tuple(TokenTrace(t.columns.cpu(), t.values.cpu(), t.tokens.cpu(), t.context_size) for t in traces)
 
 
 def _batch_by_length(order: NDArray[np.int64], lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.int64]]:

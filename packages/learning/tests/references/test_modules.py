@@ -88,7 +88,6 @@ def test_a_table_equals_sentence_transformers(tmp_path):
     texts = [*TEXTS, "", "bike " * 700]
     expected = expected_vectors(folder, "document", texts=texts)
     np.testing.assert_allclose(OnnxModel(folder).encode(texts), expected, atol=1e-5)
-    assert PretrainedEncoder.from_settings({"encoder": str(folder)}).averages_words
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
     assert set(needed_files(files, folder)) == set(files), "a copy of it is complete"
 
@@ -122,7 +121,6 @@ def test_each_role_takes_its_route(role, tmp_path):
     np.testing.assert_allclose(model.encode(TEXTS), expected_vectors(folder, role), atol=1e-4)
     encoder = PretrainedEncoder.from_settings({"encoder": str(folder), "precision": 32})
     np.testing.assert_allclose(encode_texts(TEXTS, encoder, role), model.encode(TEXTS), atol=1e-6)
-    assert not encoder.averages_words
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "roberta", "mpnet", "modernbert"])

@@ -151,8 +151,9 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
     searcher = rankers.open_current(ranker, archive.view())
     hits = rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
-    reason = rankers.explain_ids(searcher, Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
-    assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
+    query = Question("q", "how do I cook rice")
+    reason = rankers.explain_ids(searcher, query, [hits[0].id], exact=True)[hits[0].id]
+    assert {"rice"} <= {c.word.partition(" ")[0] for c in reason.contributions} <= {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
 

@@ -5,7 +5,6 @@ of their weights.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -24,7 +23,6 @@ from askalike.encoders.transformer.modules import (
     POOLINGS,
     Module,
     Step,
-    is_mean_of_tokens,
     is_sparse,
     read_json,
     read_modules,
@@ -37,7 +35,6 @@ MAX_BATCH_TOKENS = 2_048
 """Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""
 TRANSFORMERS = ("Transformer", "MLMTransformer")
 EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
-TOKEN = re.compile(r"\S+")
 LONGEST_TEXT = 512
 """Maximum number of tokens of a text if the folder does not specify it."""
 MAX_TOKENS = 1 << 20
@@ -181,28 +178,6 @@ class OnnxModel:
         missing = sorted({*range(count)}.difference(places))
         empty = sparse.csr_array((len(missing), self.dim), dtype=np.float32)
         return sparse.vstack([*encoded, empty], format="csr")[np.argsort([*places, *missing])]
-
-    @property
-    def averages_tokens(self) -> bool:
-        """Whether a text's vector is the mean of its tokens' states, normalised or not."""
-        return is_mean_of_tokens(self._steps)
-
-    def encode_words(self, text: str) -> tuple[list[str], Floats32]:
-        """Return the words of a text, split at white space, and the sum of each word's tokens' states: (words, dim).
-
-        Only for a model that averages tokens. Words beyond its maximum length get zeros; special tokens belong to no
-        word.
-        """
-        [encoding] = self._encode_tokens([text.lower() if self._lowercase else text])
-        words = list(TOKEN.finditer(text))
-        sums = np.zeros((len(words), self.dim), np.float32)
-        tokens = [n for n, is_added in enumerate(encoding.special_tokens_mask) if not is_added]
-        if words and tokens:
-            [states] = self._layers.run(np.array([encoding.ids], np.int64))
-            ends = [encoding.offsets[n][1] for n in tokens]
-            places = np.searchsorted([word.start() for word in words], ends) - 1
-            np.add.at(sums, np.maximum(places, 0), states[tokens])
-        return [word[0] for word in words], sums
 
     @cached_property
     def dim(self) -> int:

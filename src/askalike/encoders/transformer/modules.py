@@ -135,12 +135,6 @@ def _read_pooling(path: Path) -> Step:
     return lambda states: np.concatenate([POOLINGS[mode](states) for mode in modes], 1)
 
 
-def is_mean_of_tokens(steps: Sequence[Step]) -> bool:
-    """Return whether these steps compute the mean of a text's tokens' states, normalised or not."""
-    pooling, *others = steps or (normalise,)
-    return pooling is POOLINGS["mean"] and all(step in (normalise, ACTIVATIONS["Identity"]) for step in others)
-
-
 def _read_dense(folder: Path) -> Step:
     config = read_json(folder / "config.json")
     name = str(config.get("activation_function", "")).rpartition(".")[2]

@@ -161,7 +161,7 @@ async def _find_similar(
 
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer], is_first: bool) -> SimilarItem:
-    words = matched_words(hit.explanation, hit.question.language)
+    words = matched_words(hit.explanation)
     text = readable_text(answers[0].body, answers[0].markup) if answers else ""
     is_cut = is_first and SHORT_ANSWER_LENGTH < len(text) <= MAX_FULL_ANSWER_LENGTH
     excerpt = extract_snippet(text, (), EXCERPT_LENGTH)

@@ -14,10 +14,10 @@ from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.core import registry
-from askalike.core.hits import Contribution, Explanation, SearchHit
+from askalike.core.hits import PAIR, Contribution, Explanation, SearchHit
 from askalike.core.records import Markup as Kind
 from askalike.core.records import Question
-from askalike.search.explain import drop_function_words, sum_fields
+from askalike.search.explain import sum_fields
 from askalike.service.pages import languages
 from askalike.service.pages.languages import mark
 from askalike.text.clean import is_deep, readable_text
@@ -297,8 +297,10 @@ class WeightedWord:
 class ExplanationSummary:
     """An explanation as a page shows it."""
 
-    words: Sequence[WeightedWord]
-    """The query's words with the greatest weights, the heaviest first."""
+    shared: Sequence[WeightedWord]
+    """The query's words that the document has, the heaviest first."""
+    similar: Sequence[WeightedWord]
+    """Those beside a similar word of the document."""
     parts: Sequence[tuple[str, float]]
     """The shares of the score that come from shared words and from meaning, the greater first."""
     fields: Sequence[tuple[str, float]]
@@ -309,38 +311,31 @@ class ExplanationSummary:
     """The alternative phrasing of the document that matched; "" if its own title did."""
 
 
-def summarise_explanation(explanation: Explanation | None, language: str | None = None) -> ExplanationSummary:
-    """Return the summary of an explanation; `language`: the document's, if it is known."""
+def summarise_explanation(explanation: Explanation | None) -> ExplanationSummary:
+    """Return the summary of an explanation."""
     explanation = explanation or Explanation(0.0)
     matching = [c for c in explanation.contributions if c.fields and c.score > 0]
-    content_words = drop_function_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
-    heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
-    distinct: dict[str, Contribution] = {}
-    for contribution in heavy:
-        distinct.setdefault(contribution.word.casefold(), contribution)
+    heavy: dict[str, Contribution] = {}
+    for contribution in matching:
+        if contribution.score > MIN_WORD_SHARE * max_score:
+            heavy.setdefault(contribution.word.casefold(), contribution)
+    words = [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in list(heavy.values())[:MAX_WORDS]]
     return ExplanationSummary(
-        [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in list(distinct.values())[:MAX_WORDS]],
+        [word for word in words if PAIR not in word.text],
+        [word for word in words if PAIR in word.text],
         _part_shares(explanation),
         _to_shares(sum_fields(explanation)),
-        matched_words(explanation, language),
+        matched_words(explanation),
         explanation.text.get("rephrasing", ""),
     )
 
 
-def matched_words(explanation: Explanation | None, language: str | None) -> frozenset[str]:
-    """Return the words of a document that matched, as written in it, case-folded.
-
-    Function words of the document's language (of all languages if it is not known) are left out if others matched.
-    """
+def matched_words(explanation: Explanation | None) -> frozenset[str]:
+    """Return the words of a document that matched, as written in it, case-folded."""
     if explanation is None:
         return frozenset()
-    words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
-    return drop_function_words(words, language)
-
-
-def _query_word(contribution: Contribution) -> str:
-    return contribution.word.partition(" ≈ ")[0].casefold()
+    return frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
 
 
 def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:

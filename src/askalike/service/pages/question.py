@@ -169,7 +169,7 @@ def _is_improbable(hit: SearchHit) -> bool:
 
 
 def _relate(question: Question, relation: str, explanation: Explanation | None) -> RelatedQuestion:
-    return RelatedQuestion(question, relation, summarise_explanation(explanation, question.language))
+    return RelatedQuestion(question, relation, summarise_explanation(explanation))
 
 
 class Correction(BaseModel):

@@ -11,7 +11,6 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
 from askalike.core.records import Answer, Question
-from askalike.search.explain import function_words
 from askalike.service.actions import DecisionOrUndo, apply_decision
 from askalike.service.pages.auth import ModeratorArchive, VisitedArchive
 from askalike.service.pages.display import Stretch, compare_texts, display_title, summarise_explanation
@@ -31,6 +30,7 @@ from askalike.store.candidate_pairs import (
     scan_progress,
 )
 from askalike.text.clean import TextBlock, readable_blocks, truncate
+from askalike.text.language import function_words
 
 router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900
@@ -70,11 +70,11 @@ async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers
     question, other = pair
     explanation, similarity = await archive.run_on_retriever(
         lambda retriever: (
-            retriever.explain(question, [other.id]).get(other.id),
+            retriever.explain(question, [other.id], exact=True).get(other.id),
             retriever.similarity(question, other.id),
         )
     )
-    why = summarise_explanation(explanation, other.language)
+    why = summarise_explanation(explanation)
     return {"sides": _build_sides(pair, answers), "why": why, "similarity": similarity}
 
 

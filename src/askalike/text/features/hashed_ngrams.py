@@ -6,11 +6,10 @@ Rows 0 … subwords − 1 are the tokenizer's subwords; the rows of words follow
 import shutil
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import partial
 from itertools import chain, count
-from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -25,7 +24,7 @@ from askalike.core.iteration import chunks
 from askalike.native.compiled import Matrix, compiled, inlined, widen
 from askalike.text.clean import CodeRule, plain_fields, plain_text
 from askalike.text.features import RESERVED, RaggedArray, Text
-from askalike.text.language import STOP_WORD_LANGUAGES, stop_words
+from askalike.text.language import find_function_languages
 from askalike.text.subwords import Bpe, find_packaged_vectors
 from askalike.text.tokens import GrowingArray, Tokens, TokenTable
 from askalike.text.words import WORD, find_form, hash_word
@@ -57,6 +56,8 @@ class WordRows(NamedTuple):
     rows: NDArray[np.int32]
     ends: NDArray[np.int64]
     """(n + 1,): the index of each word's first row, and that after the last word's last."""
+    function_languages: NDArray[np.uint8]
+    """(n,): see find_function_languages."""
 
 
 class WeightedRows(NamedTuple):
@@ -227,7 +228,9 @@ class NgramLookup:
         """Return all known words, their rows as separate texts, the texts' words, and which of these have no rows."""
         with self._lock:
             cache, tokens, skipped = self._read(texts)
-            rows = WordRows(cache.forms.values, cache.rows.values, cache.row_ends.values)
+            rows = WordRows(
+                cache.forms.values, cache.rows.values, cache.row_ends.values, cache.function_languages.values
+            )
         return cache.table.tokens, rows, tokens, skipped
 
     def _read(self, texts: Sequence[str]) -> tuple["_NgramCache", Tokens, NDArray[np.bool_]]:
@@ -264,7 +267,7 @@ class _NgramCache:
         """See WordRows."""
         self._number_form = number_forms().__getitem__
         self.function_languages = GrowingArray(np.uint8)
-        """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
+        """See find_function_languages."""
         self.rows, self.row_ends = GrowingArray(np.int32), GrowingArray(np.int64, 0)
         """The rows of a token's subwords, then those of its words."""
         self.words, self.word_ends = GrowingArray(np.uint64), GrowingArray(np.int64, 0)
@@ -273,7 +276,7 @@ class _NgramCache:
     def _learn(self, tokens: Sequence[str]) -> None:
         forms = [token.casefold() if token.isalnum() else find_form(token).folded for token in tokens]
         self.forms.extend([*map(self._number_form, forms)])
-        self.function_languages.extend(list(map(_find_function_languages, forms)))
+        self.function_languages.extend(list(map(find_function_languages, forms)))
         counts = self._counts
         tokens = list(map(str.lower, tokens)) if self._lower_case else tokens
         parts = words = [list[int]()] * len(tokens)
@@ -294,24 +297,6 @@ class _NgramCache:
 def number_forms() -> defaultdict[str, int]:
     """Return form → number, which numbers new forms from 1; the empty one is 0. See WordRows."""
     return defaultdict(count(1).__next__, {"": 0})
-
-
-@cache
-def _function_words() -> Mapping[str, int]:
-    """Return the function words of all languages, each with the languages that it is one of, as bits."""
-    languages: dict[str, int] = {}
-    for n, code in enumerate(STOP_WORD_LANGUAGES):
-        languages |= {word: languages.get(word, 0) | 1 << n for word in stop_words(code)}
-    return languages
-
-
-def _find_function_languages(form: str) -> int:
-    """Return the languages in which every word of a token is a function word, as bits."""
-    languages = _function_words()
-    if form.isalnum():
-        return languages.get(form, 0)
-    words = WORD.findall(form)
-    return reduce(and_, (languages.get(word, 0) for word in words)) if words else 0
 
 
 @compiled()

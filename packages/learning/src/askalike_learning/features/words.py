@@ -63,12 +63,6 @@ class WordFeatures:
         """Return the tokens of one text for the vocabulary's counts."""
         return self.split_words(text)
 
-    def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
-        """Return the plain text that is read, and the span of each of its words (see `split_words`)."""
-        plain = self.extract_text(text)
-        spans = self._analyzer.analyze_with_spans(plain, getattr(text, "language", None))[: self.settings.longest]
-        return plain, [(start, end) for _, start, end in spans]
-
     def extract_text(self, text: Text) -> str:
         """Return the plain text of a question's chosen fields, one per line, or of an answer."""
         return "\n".join(plain_fields(text, self.settings.fields, self._analyzer.plain_text))

@@ -11,7 +11,6 @@ from askalike_learning.networks._network import (
     BeamSearchOptions,
     Network,
     PartVectors,
-    TokenTrace,
     WordVectorNetwork,
     WordVectorSettings,
     make_embedding,
@@ -19,5 +18,5 @@ from askalike_learning.networks._network import (
 
 __all__ = [
     "RESERVED", "WEIGHTS_FILE", "Batch", "BeamSearchOptions", "IntegerList", "Metric", "Network", "PartVectors",
-    "TokenTrace", "WordVectorNetwork", "WordVectorSettings", "make_embedding",
+    "WordVectorNetwork", "WordVectorSettings", "make_embedding",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import torch
 from numpy.typing import NDArray
@@ -26,18 +26,6 @@ Batch = Mapping[str, Tensor]
 
 PartVectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
-
-
-class TokenTrace(NamedTuple):
-    """For one part of a batch's vectors: columns, the values added to them, and the tokens behind these; (batch, n).
-
-    context_size: the number of tokens on either side that also contribute.
-    """
-
-    columns: Tensor
-    values: Tensor
-    tokens: Tensor
-    context_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +120,6 @@ class Network(nn.Module):
     def encode(self, batch: Batch) -> PartVectors:
         """Return the vectors to store, comparable between calls; a part may be sparse (coalesced)."""
         return self(batch)  # type: ignore[no-any-return]
-
-    def trace(self, batch: Batch) -> tuple[TokenTrace, ...] | None:
-        """Return the token behind each component of the vectors, for each part; None if no single token is."""
-        return None
 
     def save_model(
         self, folder: Path, settings: Any, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]

@@ -14,7 +14,6 @@ from askalike_learning.networks import (
     Metric,
     Network,
     PartVectors,
-    TokenTrace,
     WordVectorNetwork,
     WordVectorSettings,
     make_embedding,
@@ -43,13 +42,6 @@ class WindowMax(nn.Module):
         """Encode ids, mask (batch, tokens) as (batch, units); zeros for a text without words."""
         highest = self._windows(ids, mask).amax(1) + self.bias
         return highest.masked_fill(~mask.any(1, keepdim=True), 0).tanh()
-
-    def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
-        """Return each unit with its value and the middle of its window, (batch, units): see Network.trace."""
-        highest, middle = self._windows(ids, mask).max(1)
-        values = (highest + self.bias).masked_fill(~mask.any(1, keepdim=True), 0).tanh()
-        columns = torch.arange(self.units, device=values.device).expand_as(values)
-        return TokenTrace(columns, values, middle, self.window // 2)
 
     def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return W1 z of each window, (batch, tokens, units); −inf if its middle is padding.
@@ -85,11 +77,6 @@ class WeightedBag(nn.Module):
         values = bags[row, column]
         shape = (len(ids), len(self.t))
         return torch.sparse_coo_tensor(places, values, shape, is_coalesced=True, check_invariants=False)
-
-    def trace(self, ids: Tensor, mask: Tensor) -> TokenTrace:
-        """Return each token's word with its weight, (batch, tokens): see Network.trace."""
-        known = (mask & (ids >= RESERVED)).to(self.t)
-        return TokenTrace(ids, self.t[ids] * known, torch.arange(ids.shape[1], device=ids.device).expand_as(ids))
 
     def _bags(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         words, places = torch.unique(ids, return_inverse=True)
@@ -128,10 +115,6 @@ class BowNetwork(Network):
         """Encode bags as a sparse tensor with one column per stem, (batch, size)."""
         return (self.bag.sparse_bags(batch["stems"], batch["mask"]),)
 
-    def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """See Network.trace. Tokens add their stems' weights."""
-        return (self.bag.trace(batch["stems"], batch["mask"]),)
-
 
 class CnnNetworkSettings(WordVectorSettings):
     """Sizes; the defaults are the paper's (Table 2)."""
@@ -162,10 +145,6 @@ class CnnNetwork(WordVectorNetwork):
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, units)."""
         return (self.convolution(batch["ids"], batch["mask"]),)
-
-    def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """See Network.trace. Each unit comes from the window in which it is largest."""
-        return (self.convolution.trace(batch["ids"], batch["mask"]),)
 
 
 class BowCnnNetworkSettings(CnnNetworkSettings):
@@ -204,11 +183,6 @@ class BowCnnNetwork(WordVectorNetwork):
     def encode(self, batch: Batch) -> PartVectors:
         """Encode bags as a sparse tensor with a column per stem, (batch, size); the other part as in `forward`."""
         return self.bag.sparse_bags(batch["stems"], batch["mask"]), self.convolution(batch["ids"], batch["mask"])
-
-    def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:
-        """See Network.trace. Tokens add their stems' weights; a unit comes from the window in which it is largest."""
-        mask = batch["mask"]
-        return self.bag.trace(batch["stems"], mask), self.convolution.trace(batch["ids"], mask)
 
     def part_weights(self) -> Tensor:
         """Return β, (2,)."""
