@@ -98,6 +98,7 @@ def search_command(
         Literal["words", "full"] | None,
         Option(
             metavar="[full]",
+            show_default="not explained",
             help="Show which words matched, and how much each contributed. full: exactly, which takes longer.",
         ),
     ] = None,
