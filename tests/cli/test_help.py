@@ -40,7 +40,7 @@ CHECKED_VALUES = {
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
     "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--engine",
-    "--explain", "--guarantee",
+    "--guarantee",
     "--judged", "--link", "--ignore", "--model", "--note", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--ray", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--text", "--title", "--without",
