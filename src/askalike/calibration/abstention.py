@@ -30,7 +30,6 @@ from askalike.rankers import (
     Searcher,
     add_absolute,
     open_committed,
-    own_languages,
     search,
 )
 from askalike.store import Archive, Snapshot, View
@@ -197,7 +196,7 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
 
     Some in other languages are asked, too, if the ranker compares languages.
     """
-    view, rows, texts_in = searcher.view, everyday_questions(), own_languages(searcher)
+    view, rows, texts_in = searcher.view, everyday_questions(), searcher.own_languages
     packaged = {row.language for row in rows}
     spoken = packaged.intersection(texts_in)
     own = _first_scores(_search_first(searcher, _sample_questions(view)))

@@ -276,7 +276,7 @@ def _require_searchable(archive: Archive, text: str) -> None:
 
 def _advise_on_language(searcher: rankers.Searcher, text: str) -> str | None:
     """Return what would find questions in another language than the text's; None if the text is in the same."""
-    own = rankers.own_languages(searcher)
+    own = searcher.own_languages
     language = None if searcher.bridges_languages or not own else detect_foreign_language(text, own)
     if not language:
         return None

@@ -21,7 +21,7 @@ from askalike.core.iteration import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.models import internal_names, list_recipes
-from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, find_language, own_languages, resolve
+from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, find_language, resolve
 from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
 from askalike.rankers._searcher import (
     DEPTH_FACTOR,
@@ -68,7 +68,6 @@ __all__ = [
     "names",
     "open_committed",
     "open_current",
-    "own_languages",
     "rank",
     "resolve",
     "resume_runs",

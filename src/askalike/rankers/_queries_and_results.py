@@ -81,6 +81,7 @@ class QueryReader(Protocol):
     view: Snapshot
     language: str | None
     text_languages: Sequence[str]
+    own_languages: Sequence[str]
     correctors: Sequence[Corrector]
     completes_words: bool
     detects_language: bool
@@ -96,7 +97,7 @@ def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool
     _check_queries(queries)
     excluded = find_excluded(searcher.view, queries.values())
     resolved = []
-    own = own_languages(searcher)
+    own = searcher.own_languages
     for id, query in queries.items():
         language = find_language(searcher, query)
         is_foreign = bool(searcher.bridges_languages and language and own and language not in own)
@@ -111,11 +112,6 @@ def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool
     return [by_id.get(one.id, one) for one in resolved]
 
 
-def own_languages(searcher: QueryReader) -> Sequence[str]:
-    """Return the languages of the texts, as far as they are known."""
-    return [searcher.language] if searcher.language else searcher.text_languages
-
-
 def find_language(searcher: QueryReader, query: Question) -> str | None:
     """Return the language of a query: its own, one of the texts, or another one that the searcher compares with these.
 
@@ -123,7 +119,7 @@ def find_language(searcher: QueryReader, query: Question) -> str | None:
     """
     if query.language:
         return query.language
-    own, text = own_languages(searcher), f"{query.title} {query.body}"
+    own, text = searcher.own_languages, f"{query.title} {query.body}"
     if searcher.bridges_languages and own and (foreign := detect_foreign_language(text, own)):
         return foreign
     candidates = searcher.text_languages if searcher.detects_language else ()

@@ -60,6 +60,8 @@ class Searcher(ABC):
         """The language of the whole archive; None if it has several or an unknown one."""
         self.text_languages = view.languages if self.language is None else ()
         """The languages of a multilingual archive; empty for any other."""
+        self.own_languages = [self.language] if self.language else self.text_languages
+        """The languages of the texts, as far as they are known."""
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> Mapping[int, Sequence[int]]:
         """Look up the questions whose titles are equal to those of the queries but for case and punctuation.

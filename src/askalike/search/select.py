@@ -128,9 +128,10 @@ def _select(
     grader = _Grader(resolved, criteria, criteria.limits[row], language)
     for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
         grade = grader.grade(question, similarity, probability)
+        own = question.language or language
         selected.append(Selected(
             originals.by_duplicate.get(question.id, question), question,
-            _other_language(question.language or language, resolved.language), docids[place], float(scores[place]),
+            own if resolved.language and own != resolved.language else None, docids[place], float(scores[place]),
             similarity, probability, originals.absent.get(question.id), grade,
             _is_shown(grade, similarity, probability, criteria),
         ))  # fmt: skip
@@ -171,11 +172,6 @@ def _collapse(
 def _is_titled(question: Question, folded: str) -> bool:
     """Return whether a question has exactly a typed title, or has it as a rephrasing. folded: see `fold_title`."""
     return bool(folded) and folded in map(fold_title, (question.title, *question.rephrasings))
-
-
-def _other_language(language: str | None, query_language: str | None) -> str | None:
-    """Return the language of a question if it is known that the query is in another."""
-    return language if query_language and language != query_language else None
 
 
 class _Grader:
