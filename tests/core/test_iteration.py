@@ -19,6 +19,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(iteration, "time", clock)
+    monkeypatch.setattr(iteration, "REPORT_S", 30)
     return clock
 
 

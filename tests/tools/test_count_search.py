@@ -15,7 +15,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 41, 192), ("hybrid", False, 38, 149), ("bm25", True, 30, 125), ("bm25", False, 28, 98)],
+    [("hybrid", True, 40, 195), ("hybrid", False, 37, 150), ("bm25", True, 29, 128), ("bm25", False, 27, 99)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     counted = count_search(archive, ranker, explain=explain)

@@ -65,9 +65,9 @@ def test_the_queue_by_keyboard(visit, service) -> None:
 def test_key_pressed_while_a_pair_loads_counts(visit, service) -> None:
     page = visit(QUEUE)
     page.route("**/queue", lambda route: (page.wait_for_timeout(300), route.continue_()))
-    page.keyboard.press("a")
-    page.keyboard.press("u")
-    page.locator(".undo").wait_for()
+    with page.expect_request(lambda request: "decision=undo" in (request.post_data or "")):
+        page.keyboard.press("a")
+        page.keyboard.press("u")
     page.locator(".undo").wait_for(state="detached")
     assert read_states(service) == ["open"] * 4
 
