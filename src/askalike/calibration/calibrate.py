@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.abstention import NO_GRADE, AbstentionRule, abstention_rule
 from askalike.calibration.calibration import (
     LIKELY_FROM,
     ArchiveState,
@@ -47,7 +47,7 @@ from askalike.core.records import Split
 from askalike.core.values import format_count
 from askalike.labels.splits import split_groups
 from askalike.rankers import Ranker, add_absolute, create, open_current
-from askalike.store import Archive, Clusters, takes_archive
+from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.text.words import fold_title
 
 TARGET_SHARE = 0.995
@@ -307,16 +307,16 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
 def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
     """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
     typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
-    counts = [_count_same(archive, ranker, calibration, group, part) for group, part in split_groups(archive, typed)]
+    rule = abstention_rule(archive, ranker) or AbstentionRule(usual=NO_GRADE)
+    parts = split_groups(archive, typed)
+    counts = [_count_same(archive.view(group=group or None), ranker, calibration, rule, part) for group, part in parts]
     return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
 
 
 def _count_same(
-    archive: Archive, ranker: Ranker, calibration: Calibration, group: str, typed: Split
+    view: View, ranker: Ranker, calibration: Calibration, rule: AbstentionRule, typed: Split
 ) -> tuple[int, int]:
-    view = archive.view(group=group or None)
     searcher = open_current(ranker, view)
-    rule = AbstentionThreshold(archive, ranker).prepare(archive.view())
     extractor = HitFeatureExtractor(view.language, view)
     retrieved = add_absolute(searcher, retrieve_hits(searcher, typed.queries))
     same = same_uncalibrated = 0
