@@ -50,7 +50,7 @@ lint: .venv/.test .venv/.lint ## check style and types, print advice on prose; l
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
 	$(BIN)/python -m pytest -n 2 tests/docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict # with --quiet it would not be strict
 	@echo "open site/index.html; its search box works where the site is served: $(BIN)/python -m http.server -d site"
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one

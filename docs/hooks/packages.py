@@ -27,4 +27,4 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by mkdocs for each page."""
     if page.file.src_uri.startswith("packages/"):
         return re.sub(r"\]\(\.\./\.\./([\w-]+)/docs/", r"](../\1/", markdown.replace("](../../../docs/", "](../../"))
-    return re.sub(r"\]\(\.\./packages/([\w-]+)/docs/", r"](packages/\1/", markdown)
+    return re.sub(r"\]\(((?:\.\./)*)\.\./packages/([\w-]+)/docs/", r"](\1packages/\2/", markdown)
