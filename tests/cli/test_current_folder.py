@@ -115,7 +115,7 @@ def test_python_m_starts_its_processes_elsewhere(tmp_path, encoded_archive, host
     [
         ["demo", "example"],
         ["compile", "--jobs", "2"],
-        ["dedupe", "{archive}", "-o", "out.csv", "--jobs", "2", "--min-similarity", "0.9"],
+        ["dedupe", "{archive}", "-o", "out.csv", "--jobs", "2", "--min-probability", "0.5"],
         ["tune", "{archive}", "--budget", "20s", "--jobs", "2"],
         ["mcp", "{archive}"],
     ],
