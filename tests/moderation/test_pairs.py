@@ -74,7 +74,7 @@ def test_quoted_text_weighs_nothing(similarity):
 
 def test_similarity_is_that_of_any_batch(archive):
     archive.upsert(Question(f"{n}", f"How do I borrow tool {chr(97 + n)}{chr(98 + n)}?", FORM[n:]) for n in range(12))
-    finder = PairFinder(archive.view(), open_current(rankers.create("lm_jelinek_mercer"), archive.view()))
+    finder = PairFinder(open_current(rankers.create("lm_jelinek_mercer"), archive.view()))
     questions = [question for _, question in archive.view().questions()]
     alone = [link for question in questions for link in finder.find([question])]
     assert finder.find(questions) == alone

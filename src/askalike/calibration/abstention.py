@@ -23,15 +23,7 @@ from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import write_atomically
 from askalike.core.records import Question
-from askalike.rankers import (
-    Ranker,
-    ResolvedQuery,
-    Retrieved,
-    Searcher,
-    add_absolute,
-    open_committed,
-    search,
-)
+from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, Snapshot, View
 from askalike.text.analyzer import content_analyzer
 
@@ -235,10 +227,15 @@ def find_level(scores: Floats, topics: Sequence[str], own: Floats) -> float:
     everything, the level is the median score of its own questions. scores, topics: of the everyday questions' first
     hits. own: the first scores of the archive's questions without themselves.
     """
-    names = np.array(topics)
-    closest = max(dict.fromkeys(topics), key=lambda topic: float(np.median(scores[names == topic])))
-    level = float(np.quantile(scores[names != closest], LEVEL_SHARE))
+    is_other = np.array(topics) != find_closest_topic(scores, topics)
+    level = float(np.quantile(scores[is_other], LEVEL_SHARE))
     return min(level, float(np.median(own))) if len(own) else level
+
+
+def find_closest_topic(scores: Floats, topics: Sequence[str]) -> str:
+    """Return the topic with the highest median of scores; "" without any."""
+    names = np.array(topics)
+    return max(dict.fromkeys(topics), key=lambda topic: float(np.median(scores[names == topic])), default="")
 
 
 def is_stopwords_only(text: str, language: str | None) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.calibration.abstention import find_closest_topic
 from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, HitFeatureExtractor
 from askalike.calibration.typed import load_everyday_split, source_of, type_own_titles
 from askalike.core.arrays import Bools, Floats
@@ -206,10 +207,8 @@ def _leave_out_own_topic(sample: CalibrationSample) -> CalibrationSample:
     """
     everyday = sample.is_kind("everyday")
     own = sample.first_hits.select(everyday)
-    topics = np.array(sample.clusters)[own.query_index]
-    scores = own.features[:, FEATURES.index("score")]
-    names = dict.fromkeys(topics.tolist())
-    closest = max(names, key=lambda topic: float(np.median(scores[topics == topic])), default="")
+    topics = [sample.clusters[query] for query in own.query_index.tolist()]
+    closest = find_closest_topic(own.features[:, FEATURES.index("score")], topics)
     counted = ~everyday | (np.array(sample.clusters) != closest)
     return replace(
         sample,

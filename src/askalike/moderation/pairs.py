@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.differences import COUNTED_TITLES, TitleDifferences
+from askalike.calibration.differences import TitleDifferences
 from askalike.calibration.features import CALIBRATION_DEPTH
 from askalike.core.arrays import Docids, Floats
 from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
 from askalike.rankers import Ranker, Retrieved, Searcher, create, open_current, resume_work, search
-from askalike.store import Archive, View, sample_questions
+from askalike.store import Archive
 from askalike.store.candidate_pairs import read_decisions
 from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
@@ -63,11 +63,11 @@ def pair_key(one: str, other: str) -> tuple[str, str]:
 
 
 class PairFinder:
-    """Finds the questions that are similar to others of the archive. searcher: of a ranker, opened on the view."""
+    """Finds the questions that are similar to others of the archive. searcher: opened on the whole of it."""
 
-    def __init__(self, view: View, searcher: Searcher) -> None:
-        self._view, self._searcher = view, searcher
-        self._differences = TitleDifferences(lambda: [q.title for q in sample_questions(view, COUNTED_TITLES)])
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        self._differences = TitleDifferences(tuple)  # no words are counted for sameness
         self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
     def find(self, questions: Sequence[Question]) -> list[Link]:
@@ -77,13 +77,13 @@ class PairFinder:
         whole = {q.id: replace(q, id=f"\n{q.id}", title=self._read_title(q)) for q in questions}  # finds itself, too
         readings = [{id: replace(question, body="") for id, question in whole.items()}, whole]
         found = [search(self._searcher, reading, CALIBRATION_DEPTH + 1) for reading in readings]
-        own = self._view.docids(whole)
+        own = self._searcher.view.docids(whole)
         docids = [
             np.unique(np.concatenate([[own[id]], *(each.docids[row] for each in found)])).astype(np.int64)
             for row, id in enumerate(whole)
         ]
         by_title, by_text = (_compare(self._searcher, each, docids) for each in found)
-        texts = self._view.questions_by_docid(np.concatenate(docids).tolist())
+        texts = self._searcher.view.questions_by_docid(np.concatenate(docids).tolist())
         links: list[Link] = []
         for row, question in enumerate(questions):
             place = docids[row].tolist().index(own[question.id])
@@ -164,7 +164,7 @@ def _search_batches(
     archive: Archive, searcher: Searcher, ranker: Ranker, batches: Iterable[Sequence[Question]]
 ) -> Iterator[list[Link]]:
     if not has_workers():
-        return map(PairFinder(archive.view(), searcher).find, batches)
+        return map(PairFinder(searcher).find, batches)
     values = ranker.name, dict(ranker.values)
     return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values), batches)
 
@@ -174,8 +174,7 @@ def _search_batch(
 ) -> list[Link]:
     """Return the links of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
-        view = archive.view()
-        return PairFinder(view, create(*ranker, archive).open(view)).find(batch)
+        return PairFinder(create(*ranker, archive).open(archive.view())).find(batch)
 
 
 class PairCurve(NamedTuple):

@@ -76,11 +76,11 @@ class Proposer:
     def _find_pairs(self, questions: Sequence[Question]) -> Iterator[CandidatePair]:
         """Yield each question's pairs that are probable enough, from the links in both directions."""
         curve = fit_pair_curve(self._archive, self._ranker)
-        finder = PairFinder(self._view, self._ranker.open(self._view))
+        finder = PairFinder(self._ranker.open(self._view))
         links = finder.find(questions)
-        hits = self._view.get_questions({hit_id for _, hit_id, _ in links} - {question.id for question in questions})
-        pairs = combine_links([*links, *finder.find(list(hits.values()))])
         asked = {question.id for question in questions}
+        hits = self._view.get_questions({hit_id for _, hit_id, _ in links} - asked)
+        pairs = combine_links([*links, *finder.find(list(hits.values()))])
         for pair, similarity in pairs.items():
             probability = curve.probability(similarity)
             if probability >= MIN_PROBABILITY and not asked.isdisjoint(pair):

@@ -258,12 +258,6 @@ def last_docid(database: Database) -> int:
     return fetch_int(database, "SELECT MAX(number) FROM questions")
 
 
-def question_from_docid(database: Database, docid: int) -> Question | None:
-    """Return the question with this docid, or with the next larger one that exists."""
-    row = database._connection.execute(f"{QUESTION_SQL} WHERE number >= ? ORDER BY number LIMIT 1", (docid,)).fetchone()
-    return question_from_row(row) if row else None
-
-
 def next_changed_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
     """Return the next new questions by change and docid, and move the scan past them."""
     columns = ", ".join(("number", "id", *QUESTION_COLUMNS, "change"))
