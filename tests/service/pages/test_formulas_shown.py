@@ -10,7 +10,7 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
     title = page.get_by_role("heading", level=1)
     assert title.locator(".katex").count() == 2
     assert title.locator("math msqrt").count() == 1
-    page.locator(".math.wide").first.wait_for(state="detached")  # some were, until the fonts were loaded
+    page.locator(".math.wide").first.wait_for(state="detached")  # some are, until the fonts are loaded
     prose = page.locator(".question .prose")
     assert prose.locator("math mfrac").count() == 1
     assert "costs $5 or $10 a month" in prose.inner_text()

@@ -82,10 +82,8 @@ document.addEventListener("click", async (event) => {
   const DELIMITERS = /^(\$\$?|\\[([])|(\$\$?|\\[)\]])$/g;
   let katexLoaded;
   const macros = new Map(); // a text's own commands hold for the text and its title
-  const loadKatex = () => new Promise((done, failed) => {
-    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: files.katexStyle }));
-    document.head.append(Object.assign(document.createElement("script"), { src: files.katex, onload: done, onerror: failed }));
-  });
+  const load = (tag, attributes) => new Promise((onload, onerror) => document.head.append(Object.assign(document.createElement(tag), { ...attributes, onload, onerror })));
+  const loadKatex = () => Promise.all([load("link", { rel: "stylesheet", href: files.katexStyle }), load("script", { src: files.katex })]);
   const fit = (formula) => { // one that is wider than its place scrolls by itself
     formula.classList.remove("wide");
     const shown = formula.querySelector(".katex-display") ?? formula;
@@ -114,6 +112,8 @@ document.addEventListener("click", async (event) => {
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));
-  addEventListener("resize", () => document.querySelectorAll(".math.done").forEach(fit));
+  const fitAll = () => document.querySelectorAll(".math.done").forEach(fit);
+  addEventListener("resize", fitAll);
+  document.fonts.addEventListener("loadingdone", fitAll); // until then, a formula has another font's width
   render(document);
 })();
