@@ -12,6 +12,7 @@ BENCHMARKS ?=
 DATA ?= ../shared/data
 TESTS ?=
 FUZZ_S ?= 600
+IN_IMAGE := ./packages/browser ./packages/opensearch # as deploy/Dockerfile installs
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile # threads of their own would wait for one another
 QUICK := -n 4 --durations 10 -p no:schemathesis # its tests are all long, and it takes a second to load
 
@@ -59,11 +60,11 @@ bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 results: packages/research/.venv/.test ## measure README's and docs/results' tables again, on the data in DATA (../shared/data)
 	packages/research/tools/measure-results $(DATA)
 
-dist: .venv/.dist ## build the wheel, the source package and a bill of the packages that come with them into dist/
+dist: .venv/.dist ## build the wheel, the source package and a bill of the Python packages of the image into dist/
 	rm -rf dist build/installed
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m venv --without-pip build/installed
-	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service]"
+	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service]" $(IN_IMAGE)
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/askalike.cdx.json build/installed
 
 .PRECIOUS: packages/%/.venv/.test # make would remove it as a step between

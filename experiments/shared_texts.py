@@ -1,4 +1,4 @@
-"""Counts the texts that the parts of a split of answers share, for docs/papers.md.
+"""Counts the texts that the parts of a split of answers share, for packages/learning/docs/papers.md.
 
 python experiments/shared_texts.py archives/medquad focus
 

@@ -28,10 +28,10 @@ command line a setting is `--set KEY=VALUE`; in an [experiment](../packages/rese
 `--set training.epochs=3`. An unknown key or a wrong value is an error that names the valid ones.
 """
 KINDS = {
-    "similarity": "The own settings of each lexical ranker. See [Similarities](similarities.md).",
+    "similarity": "The own settings of each lexical ranker. See [Similarities](researcher.md#similarities).",
     "ranker": "Lexical rankers also take the settings of *lexical*; `static`, `pretrained` and trained models take "
-    "those of *dense* as well. See [Vectors and hybrids](vectors.md).",
-    "encoder": "See [Vectors](vectors.md). Those of encoders that are trained: "
+    "those of *dense* as well. See [Better hits](vectors.md).",
+    "encoder": "See [Better hits](vectors.md). Those of encoders that are trained: "
     "[Settings of training](../packages/learning/docs/settings.md).",
     "features": "What networks read: keys of a recipe's table `[features]`; the network decides which kind applies.",
 }
@@ -150,10 +150,10 @@ def names_of(page: str) -> Iterator[tuple[str, list[str]]]:
 
 def main(page: str, path: Path) -> None:
     """Write a page, or exit with 1 if it differs from the file and `--check` is given."""
-    if "--check" in sys.argv:
-        same = path.read_text(encoding="utf-8") == page
-        sys.exit(0 if same else f"{path.name} differs; run this without --check")
-    path.write_text(page, encoding="utf-8")
+    if "--check" not in sys.argv:
+        path.write_text(page, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != page:
+        sys.exit(f"{path.name} differs; run this without --check")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def test_image_and_release_match_tested_pythons_and_extras() -> None:
 
 
 def test_extras_are_in_the_table_and_named_rightly() -> None:
-    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| .* \|$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \| .* \|$", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
     assert {name for row in rows for name in re.findall("[a-z_]+", row)} >= EXTRAS.keys()
     sources = "".join(path.read_text() for path in (ROOT / "src" / "askalike").rglob("*.py"))
     assert set(re.findall(r"askalike\[([a-z_]+)\]", sources)) <= EXTRAS.keys()

@@ -31,9 +31,8 @@ import commands
 PORT = "8470"
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
-    "assistants.md", "calibration.md", "drop-in.md", "operator.md",
-    "researcher.md", "service.md", "tune.md", "vectors.md",
-}  # fmt: skip
+    "calibration.md", "drop-in.md", "moderate.md", "operator.md", "researcher.md", "service.md", "vectors.md",
+}
 """Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "askalike"
-PAGES = ("design.md", "native.md", "text.md")
+PAGES = ("design.md",)
 """Pages that name files by their paths in `src`, in `src/askalike`, or in the repository."""
 FILE = re.compile(r"`([\w./-]+/[\w.-]*\.(?:py|js|sql|toml)|[\w/]+/)`")
 

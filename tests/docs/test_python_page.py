@@ -1,4 +1,4 @@
-"""Examples import documented names alone, and the page on Python has a way to do what each command does."""
+"""Examples import documented names alone, and the pages on Python have a way to do what each command does."""
 
 import ast
 import pkgutil
@@ -14,13 +14,15 @@ from askalike.core import registry
 from needs import need
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+REFERENCE = ROOT / "docs" / "python-reference.md"
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {REFERENCE})]
 PROGRAMS = [*sorted((ROOT / "examples").rglob("*.py"))]
 PAGE = ROOT / "docs" / "python.md"
 
 
 def rows() -> dict[str, str]:
-    return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    _, _, section = PAGE.read_text(encoding="utf-8").partition("## What each command calls\n")
+    return dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE))
 
 
 def programs() -> list[tuple[str, str]]:
@@ -28,7 +30,6 @@ def programs() -> list[tuple[str, str]]:
         (page.name, block)
         for page in PAGES
         for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        if "--8<--" not in block
     ]
     return blocks + [(path.name, path.read_text(encoding="utf-8")) for path in PROGRAMS]
 
@@ -40,8 +41,9 @@ def test_every_command_has_its_python() -> None:
 
 
 def documented() -> set[str]:
-    """The full names in the page, such as `askalike.load` and `askalike.store.keys.create_key`."""
-    return set(re.findall(r"(?<!from )askalike(?:\.[a-z_]\w*)*\.\w+", PAGE.read_text(encoding="utf-8")))
+    """The full names in both pages, such as `askalike.load` and `askalike.store.keys.create_key`."""
+    text = "".join(page.read_text(encoding="utf-8") for page in (PAGE, REFERENCE))
+    return set(re.findall(r"(?<!from )askalike(?:\.[a-z_]\w*)*\.\w+", text))
 
 
 @pytest.mark.parametrize("name", sorted(documented()))
@@ -56,7 +58,7 @@ def test_python_page_names_what_can_be_imported(name: str) -> None:
 def test_names_in_the_text_are_public(page: Path) -> None:
     groups = {kind.group.partition(".")[2] for kind in registry.KINDS.values()}
     names = set(re.findall(r"`askalike\.(?!py`)(\w+)", page.read_text(encoding="utf-8")))
-    rooms = {path.name for path in (ROOT / "src" / "askalike").iterdir() if path.is_dir()}
+    rooms = {path.stem for path in (ROOT / "src" / "askalike").iterdir()}
     assert names <= {*dir(askalike)} | groups | rooms | {"recipes"}
 
 

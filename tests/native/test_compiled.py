@@ -433,7 +433,7 @@ def test_another_numba_is_told_once_in_the_log(
     for function in weigh, count_bits:
         assert CompiledFunction(function.function).store()
     assert [record.message.partition(":")[2] for record in caplog.records] == [
-        " compiling takes longer; see docs/native.md"
+        " compiling takes longer; see docs/design.md"
     ]
 
 

@@ -1,6 +1,6 @@
 """What people posted, and where: how long it stays, and that it is then in no file of the archive.
 
-Each row of the table in docs/service.md has a test, here or in the file that ROWS names.
+Each row of the table in docs/threats.md has a test, here or in the file that ROWS names.
 """
 
 import json
@@ -46,7 +46,7 @@ from needs import need
 from small_models import WORDS, write_encoder
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "service.md"
+PAGE = ROOT / "docs" / "threats.md"
 OWN = "tests/store/test_retention.py"
 ACTION = "tests/deploy/test_github_action.py"
 ROWS = {

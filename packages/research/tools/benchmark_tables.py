@@ -1,4 +1,4 @@
-"""Tables of benchmark results, for the results pages and the README."""
+"""Tables of benchmark results, for the results pages."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,8 @@ Section = Iterator[str]
 Cell = str | Callable[[Row], str]
 """A format with names of a row's values, or a function of a row."""
 
-SEARCH_ENGINES = ("askalike", "tantivy")
-README_RACES = (("made-100000", "title"), ("made-1000000", "title + body"))
-"""The data and the kind of queries of each column of the README's table."""
 CORE_HOUR = 0.05
 """The price of a core with 8 GB of memory for an hour, in euros or dollars."""
-QUERIES = {"title": "titles as queries", "title + body": "titles and bodies as queries"}
 
 
 def benchmark_sections(load: Callable[[str], Sequence[Row] | None]) -> Iterator[Section]:
@@ -30,19 +26,6 @@ def benchmark_sections(load: Callable[[str], Sequence[Row] | None]) -> Iterator[
 def markdown_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the lines of a Markdown table."""
     yield from (f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
-
-
-def speed_table(rows: Sequence[Row]) -> str:
-    """Return the README's table: BM25 of each engine relative to bm25s, and the speed of bm25s itself."""
-    found = {(row["data"], row["queries"], row["engine"]): row for row in rows if row["similarity"] == "bm25"}
-    heads = [f"{_questions(data)} questions, {QUERIES[queries]}" for data, queries in README_RACES]
-    lines = [
-        (f"{engine}, BM25", *(f"{found[*race, engine]['ratio_to_bm25s']:.2f} ×" for race in README_RACES))
-        for engine in SEARCH_ENGINES
-    ]
-    table = "\n".join(markdown_table(("queries per second, relative to bm25s (numba), one thread", *heads), lines))
-    rates = " and ".join(f"{found[*race, 'bm25s']['per_s']:,.0f}" for race in README_RACES)
-    return f"{table}\n\nSynthetic questions. bm25s answers {rates} queries per second there.\n"
 
 
 def measured_table(head: Sequence[str], lines: Sequence[tuple[Row, Sequence[str]]], benchmark: str) -> Section:

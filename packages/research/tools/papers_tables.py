@@ -1,4 +1,4 @@
-"""Tables of docs/papers.md made from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""Tables of the papers' page made from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
 `<!-- table: NAME with cost -->` also has a column of the processor time per query.
 """
@@ -21,7 +21,7 @@ def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
 
     def table(match: re.Match[str]) -> str:
         if (report := load(match[2])) is None:
-            raise ValueError(f"docs/papers.md: no report is called {match[2]!r} in experiments/reports/")
+            raise ValueError(f"papers.md: no report is called {match[2]!r} in experiments/reports/")
         return f"{match[1]}{paper_table(report, bool(match[3]))}{match[4]}"
 
     return TABLE.sub(table, page)

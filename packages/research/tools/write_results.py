@@ -1,4 +1,4 @@
-"""Writes the results pages, docs/results/, and the README's table from experiments/reports/.
+"""Writes the results pages, docs/results/, and the tables of papers from experiments/reports/.
 
     python packages/research/tools/write_results.py    writes the files that differ from the reports
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import default_ranker
-from benchmark_tables import benchmark_sections, fan_out_table, markdown_table, speed_table
+from benchmark_tables import benchmark_sections, fan_out_table, markdown_table
 from papers_tables import fill_tables
 from results_figures import draw_engines, draw_figures
 
@@ -27,19 +27,11 @@ from askalike.evaluation.evaluate import get_rule
 ROOT = Path(__file__).resolve().parents[3]
 REPORTS = ROOT / "experiments" / "reports"
 PAGES = ROOT / "docs" / "results"
-README = ROOT / "README.md"
-PAPERS = ROOT / "docs" / "papers.md"
+PAPERS = ROOT / "packages" / "learning" / "docs" / "papers.md"
 SCALE = ROOT / "packages" / "opensearch" / "docs" / "opensearch.md"
 SCRIPT = "packages/research/tools/write_results.py"
-TABLE = re.compile(rf"(<!-- ([\w-]+): {re.escape(SCRIPT)} [^\n]*-->\n).*?(<!-- end of \2 -->\n)", re.DOTALL)
-"""A table of a page that is mostly written by hand, between comments with its name."""
-TYPED_REPORTS = {
-    "typed-cs-known": "a title of the archive",
-    "typed-cs-known-60": "60 % of its words",
-    "typed-cs-title": "a duplicate's title",
-    "typed-cs-title-60": "60 % of its words",
-}
-"""Name of a report → heading of its column in the table of what people type."""
+FAN_OUT = re.compile(rf"(<!-- fan-out: {re.escape(SCRIPT)} [^\n]*-->\n).*?(<!-- end of fan-out -->\n)", re.DOTALL)
+"""The table of a page that is otherwise written by hand."""
 TYPED_SECTIONS = {
     "typed-cs-known": "A title of the archive, which is to find its own question",
     "typed-cs-known-60": "The first 60 % of the words of such a title",
@@ -47,8 +39,8 @@ TYPED_SECTIONS = {
     "typed-cs-title-60": "The first 60 % of the words of a duplicate's title",
     "typed-cs-duplicates": "A duplicate with its body",
 }
-"""Name of a report → heading of its section on the page of what people type."""
-TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
+"""Name of a report → heading of its table in the section of what people type."""
+HELD_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 HELD_REPORTS = {
     "held-askubuntu-titles": "Ask Ubuntu, titles",
     "held-stackfaq": "StackFAQ",
@@ -57,8 +49,8 @@ HELD_REPORTS = {
 """Name of a report on queries that choose nothing → heading of its column."""
 SEEN_MARK = r"\*"
 """Behind the name of a system whose training data may have contained the queries."""
-README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
-README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
+FOUND_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
+FOUND_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 FIRST_AND_TEN = "first hit right / among the first 10"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -191,32 +183,16 @@ def all_files() -> dict[Path, str]:
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"))
     engines = draw_engines(load("lucene") or (), load("search") or ())
-    files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
-    files[PAGES / "index.md"] = overview(reports, drawings)
-    files[PAGES / "speed.md"] = speed_page(engines)
-    files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
-    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
-    files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
-    tables = {}
-    if reports.keys() >= set(README_DATASETS):
-        distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
-        tables["results"] = readme_table(reports, distilled)
-    if all(held := {name: load(name) for name in HELD_REPORTS}.values()):
-        tables["held"] = systems_table(list(zip(HELD_REPORTS.values(), held, strict=True)), TYPED_SYSTEMS)
-    if all(typed := {name: load(name) for name in TYPED_REPORTS}.values()):
-        tables["typed"] = systems_table(list(zip(TYPED_REPORTS.values(), typed, strict=True)), TYPED_SYSTEMS)
-    if rows := load("search"):
-        tables["speed"] = speed_table(rows)
-    if rows := load("fan_out"):
-        tables["fan-out"] = fan_out_table(rows)
-    return files | {
-        path: replace_tables(path.read_text(encoding="utf-8"), tables) for path in (README, SCALE) if path.exists()
+    files = {
+        PAGES / "index.md": overview(reports, drawings),
+        PAGES / "speed.md": speed_page(engines),
+        PAPERS: fill_tables(PAPERS.read_text(encoding="utf-8"), load),
     }
-
-
-def replace_tables(text: str, tables: Mapping[str, str]) -> str:
-    """Return the text with those of its tables replaced that are given by name."""
-    return TABLE.sub(lambda found: f"{found[1]}{tables[found[2]]}{found[3]}" if found[2] in tables else found[0], text)
+    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
+    if SCALE.exists() and (rows := load("fan_out")):
+        table = fan_out_table(rows)
+        files[SCALE] = FAN_OUT.sub(lambda found: f"{found[1]}{table}{found[2]}", SCALE.read_text(encoding="utf-8"))
+    return files
 
 
 def existing_files() -> Iterator[Path]:
@@ -225,7 +201,7 @@ def existing_files() -> Iterator[Path]:
 
 
 def leaderboard(name: str, report: Report) -> str:
-    """Return the page of one data set."""
+    """Return the section of one data set."""
     title, what = DATASETS[name]
     measures = report["measures"]
     beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
@@ -237,27 +213,19 @@ def leaderboard(name: str, report: Report) -> str:
         values = [f"{interval(system, m)} {''.join(beats[m][label])}".rstrip() for m in measures]
         seen = "yes" if system["may_have_seen"] else "no"
         rows.append([letters[label], label, *values, *cost(system), seen])
-    trained = [f"- {s['label']}: {s['trained_on']}." for s in report["systems"] if s["trained_on"]]
-    rule, _, clauses = get_rule(report["rule"]).describe().partition(": ")
     return "\n".join([
-        f"# {title}", "", GENERATED, "", what, "",
-        f"n = {report['queries']:,} queries of split `{report['split']}`, best AP first. {UNITS}",
-        "", *markdown_table(head, rows), "", LETTERS, COLUMNS, "",
-        f"The {rule} defines how queries and hits count:", "",
-        *(f"- {clause}" for clause in clauses.split("; ")), "",
-        "## What the systems were trained on", "",
-        *trained, "", OTHERS, "", *provenance(report["provenance"]), "",
+        f"### {title}", "", what, "",
+        f"n = {report['queries']:,} queries of split `{report['split']}`.", "",
+        *markdown_table(head, rows), "", describe_origin(report["provenance"]),
     ])  # fmt: skip
 
 
-UNITS = "Figures are in percent; brackets hold 95 % intervals (bootstrap over queries)."
 LETTERS = """\
 Letters behind a value name the systems that are significantly worse (paired randomisation test, Holm over all pairs,
 p < .05)."""
 COLUMNS = """\
 *ms per query* is processor time, with all queries ranked in one call. *index* is the size on disk. *may have seen it*
 states whether the training data may have contained these questions."""
-OTHERS = "The other systems have learned only the statistics of this archive."
 GENERATED = f"<!-- written by {SCRIPT} from experiments/reports/ -->"
 
 
@@ -276,42 +244,40 @@ def cost(system: Report) -> tuple[str, str]:
     return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
 
 
-def provenance(origin: Report) -> Iterator[str]:
-    """Yield the table of the provenance of a page's figures."""
-    yield "## Where the figures come from"
-    yield ""
-    keys = ("command", "commit", "data", "hardware", "platform", "started_at")
-    versions = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
-    rows = ((key.replace("_", " "), f"`{origin[key]}`") for key in keys)
-    yield from markdown_table(("what", "value"), (*rows, ("versions", versions)))
+def describe_origin(origin: Report) -> str:
+    """Return where the figures of a table come from; the report has the versions, too."""
+    what = f"commit `{origin['commit'][:8]}`, data `{origin['data'][:8]}`, {origin['hardware']}"
+    return f"`{origin['command']}`, {what}."
+
+
+def describe_training(reports: Iterable[Report]) -> Iterator[str]:
+    """Yield what each system was trained on."""
+    trained = {s["label"]: s["trained_on"] for report in reports for s in report["systems"] if s["trained_on"]}
+    yield from (f"- {label}: {what}." for label, what in trained.items())
+
+
+def describe_rules(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield how queries and hits count by each rule, with its data sets."""
+    for rule in dict.fromkeys(report["rule"] for report in reports.values()):
+        titles = [DATASETS[name][0] for name, report in reports.items() if report["rule"] == rule]
+        yield f"- {get_rule(rule).describe()} ({'; '.join(titles)})"
 
 
 def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
-    """Return the first page: the data sets, all figures, and the results of the benchmarks."""
-    rows = []
+    """Return the page of the results: what is found, on what the defaults were chosen, all figures, backtests."""
+    lines = ["# Results", "", GENERATED, "", INTRODUCTION]
+    if reports.keys() >= set(FOUND_DATASETS):
+        distilled = {name: load(f"distil-{name}") or {"systems": []} for name in FOUND_DATASETS}
+        lines += ["", FOUND, "", found_table(reports, distilled), "", FOUND_NOTES]
+    held = {name: load(name) for name in HELD_REPORTS}
+    if all(held.values()):
+        lines += ["", HELD, "", *held_section(held)]
+    lines += ["", CHOICES, *markdown_table(("default", "chosen on"), CHOSEN_ON), "", CONSEQUENCES]
+    lines += ["", *typed_section({name: report for name in TYPED_SECTIONS if (report := load(name))})]
+    lines += ["", LEADERBOARDS, "", *overview_table(reports), "", "What the systems were trained on:", ""]
+    lines += [*describe_training(reports.values()), "", OTHERS, "", RULES, "", *describe_rules(reports)]
     for name, report in reports.items():
-        systems = {system["label"]: system for system in report["systems"]}
-        best = max(systems.values(), key=lambda system: system["measures"]["AP"]["mean"])
-        link = f"[{DATASETS[name][0]}]({name}.md)"
-        shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
-        rows.append((link, f"{report['queries']:,}", *shown))
-    table = markdown_table(("data set", "queries", "best AP", "BM25", "default"), rows)
-    lines = [
-        "# Results",
-        "",
-        GENERATED,
-        "",
-        INTRODUCTION,
-        "",
-        *table,
-        "",
-        CHOICES,
-        *markdown_table(("default", "chosen on"), CHOSEN_ON),
-        "",
-        CONSEQUENCES,
-    ]
-    if all(held := {name: load(name) for name in HELD_REPORTS}.values()):
-        lines += ["", HELD, "", *held_section(dict(zip(HELD_REPORTS, held, strict=True)))]
+        lines += ["", leaderboard(name, report)]
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
@@ -320,12 +286,25 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
     return "\n".join([*lines, ""])
 
 
+def overview_table(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield the table of the best AP of each data set."""
+    rows = []
+    for name, report in reports.items():
+        systems = {system["label"]: system for system in report["systems"]}
+        best = max(systems.values(), key=lambda system: system["measures"]["AP"]["mean"])
+        shown = [f"{interval(best, 'AP')} {best['label']}", *(interval(systems[x], "AP") for x in ("BM25", "default"))]
+        rows.append((DATASETS[name][0], f"{report['queries']:,}", *shown))
+    yield from markdown_table(("data set", "queries", "best AP", "BM25", "default"), rows)
+
+
 def held_section(reports: Mapping[str, Report]) -> Iterator[str]:
-    """Yield the table of queries that choose nothing: AP, and how much each system is above BM25."""
+    """Yield the tables of queries that choose nothing: hits; AP, and how much each system is above BM25."""
+    yield systems_table(list(zip(HELD_REPORTS.values(), reports.values(), strict=True)), HELD_SYSTEMS)
+    yield ""
     systems = [{s["label"]: s for s in report["systems"]} for report in reports.values()]
     heads = [f"{HELD_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
     rows = []
-    for label in TYPED_SYSTEMS:
+    for label in HELD_SYSTEMS:
         gains = [_gain_over_bm25(report, label) for report in reports.values()]
         rows.append((label, *(f"{interval(own[label], 'AP')}{gain}" for own, gain in zip(systems, gains, strict=True))))
     yield from markdown_table(("AP; above BM25", *heads), rows)
@@ -360,13 +339,38 @@ SPEED_INTRODUCTION = """\
 search of an index alone, with queries that are words already. *End to end* is what a user runs, from texts to results.
 Each line has a letter for its commit, its machine and the versions of what was measured."""
 INTRODUCTION = """\
-Each data set has a leaderboard. No system was trained on its labels, but **some of these queries chose the defaults**
-([below](#what-chose-the-defaults)). A script writes every figure from the reports in `experiments/reports/`, which name
-commit, data, machine and command; `make results` measures them again. [Negative results](negative.md) has the
-ideas that did not work, [What people type](typed.md) known titles and half-typed ones, [Speed](speed.md) all
-measurements of time and memory, and [Papers](../papers.md) the gain from training.
+A script writes this page from the reports in `experiments/reports/`, which name commit, data, machine, versions and
+command; `make results` measures them again. Figures are in percent; brackets hold 95 % intervals (bootstrap over
+queries). More results:
 
-This table has the mean average precision (AP) in percent, with 95 % intervals:"""
+- [Negative results](negative.md) lists the ideas that did not work.
+- [Speed](speed.md) has the measurements of time and memory.
+- [The papers](../../packages/learning/docs/papers.md) compares networks that are trained on labels with their papers.
+- [What is shown](../calibration.md#what-is-shown) says how often right hits are shown and off-topic queries get none."""
+FOUND = """\
+## What is found
+
+`default with MiniLM` is the ranker of a new archive in English, and `default` that of one without an encoder. `distil`
+is a [lookup](../vectors.md#queries-by-lookup) learned from MiniLM:"""
+FOUND_NOTES = """\
+\\* may have seen these questions: MiniLM was trained on duplicates of Stack Exchange, and what the packaged vectors were
+trained on is not listed. No system was trained on these archives' labels, but [some of these
+queries](#what-chose-the-defaults) chose the weights of the default rankers; for `distil`, they were the goal of several
+attempts ([negative results](negative.md#trained-networks)). StackFAQ's index holds the other paraphrases of each
+question.
+
+BM25 and the other formulas [search two fields](../researcher.md#fields-and-rephrasings), title and whole text, and add
+up both scores, so that a word of a title counts twice. The BM25 of papers is the row *BM25, one text* [below](#what-people-type);
+where an archive has titles alone, both are the same."""
+LEADERBOARDS = """\
+## Leaderboards
+
+Mean average precision (AP):"""
+OTHERS = "The other systems have learned only the statistics of the archive."
+RULES = f"""\
+In the tables below, the best AP comes first. {LETTERS} {COLUMNS}
+
+How queries and hits count:"""
 
 
 CHOICES = """\
@@ -397,10 +401,11 @@ HELD = """\
 
 Parts of three archives, apart by cluster, on which no default, rule or threshold is chosen from now on
 (`experiments/held.toml`; a test holds that no other experiment names them). Those of Ask Ubuntu are from its train
-split, and no default was chosen on that before, either; the networks of [Papers](../papers.md) train on them, so they
-cannot stand here. Those of StackFAQ were part of earlier choices. MiniLM may have seen Ask Ubuntu's and StackFAQ's
-questions, and its training data has Yahoo! answers. Alone, it ranks these whole titles at least as well as the default
-with it, which was also chosen for [what people type](typed.md)."""
+split, and no default was chosen on that before, either; the networks of [the
+papers](../../packages/learning/docs/papers.md) train on them, so they cannot stand here. Those of StackFAQ were part
+of earlier choices. MiniLM may have seen Ask Ubuntu's and StackFAQ's questions, and its training data has Yahoo!
+answers. Alone, it ranks these whole titles at least as well as the default with it, which was also chosen for [what
+people type](#what-people-type)."""
 
 
 def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
@@ -450,17 +455,17 @@ marks the threshold of a guarantee, chosen by `calibrate --guarantee` on what is
 of the first suggestions is right. Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
 
 
-def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
-    """Return the README's table of three archives. distilled: the reports with the row distil, on the same queries."""
+def found_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
+    """Return the table of three archives. distilled: the reports with the row distil, on the same queries."""
     joined = [
         (DATASETS[name][0], {**reports[name], "systems": distilled[name]["systems"] + reports[name]["systems"]})
-        for name in README_DATASETS
+        for name in FOUND_DATASETS
     ]
-    return systems_table(joined, README_SYSTEMS)
+    return systems_table(joined, FOUND_SYSTEMS)
 
 
 def systems_table(reports: Sequence[tuple[str, Report]], labels: Sequence[str]) -> str:
-    """Return a table of the README: the first hit, and the first ten. reports: each with the heading of its column.
+    """Return a table of the first hit, and the first ten. reports: each with the heading of its column.
 
     A row that a report lacks is left out. Of two systems with one label in a report, the later one counts.
     """
@@ -474,31 +479,23 @@ def systems_table(reports: Sequence[tuple[str, Report]], labels: Sequence[str]) 
             seen = SEEN_MARK if any(system["may_have_seen"] for system in measured) else ""
             cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
             rows.append((name + seen, *cells))
-    return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
+    return "\n".join(markdown_table((FIRST_AND_TEN, *heads), rows))
 
 
-def typed_page(reports: Mapping[str, Report]) -> str:
-    """Return the page of what people type: a table for each split, and where its figures come from."""
-    lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
+def typed_section(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield what people type: a table for each split, and where its figures come from."""
+    yield TYPED_INTRODUCTION
     for name, report in reports.items():
-        origin, measures = report["provenance"], report["measures"]
+        measures = report["measures"]
         rows = [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
-        about = f"n = {report['queries']:,} queries of split `{report['split']}`, data `{origin['data']}`."
-        command = f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
-        lines += [
-            "",
-            f"## {TYPED_SECTIONS[name]}",
-            "",
-            about,
-            "",
-            *markdown_table(("system", *measures), rows),
-            "",
-            command,
-        ]
-    return "\n".join([*lines, ""])
+        yield from ("", f"### {TYPED_SECTIONS[name]}", "")
+        yield from (f"n = {report['queries']:,} queries of split `{report['split']}`.", "")
+        yield from (*markdown_table(("system", *measures), rows), "", describe_origin(report["provenance"]))
 
 
 TYPED_INTRODUCTION = """\
+## What people type
+
 People type titles, often half of one, and the archive holds titles with bodies (cs.stackexchange, 6,118 questions).
 By default, title and text are two fields; *one text* is title and body as one field, *titles alone* ignores bodies."""
 

@@ -221,7 +221,7 @@ class PretrainedEncoder(Encoder):
         if self._is_sparse or self._has_routes:
             raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
         if device not in registry.names("device"):
-            raise SettingsError(f"device={device}: no installed package runs models there; docs/operating.md names one")
+            raise SettingsError(f"device={device}: no installed package runs models there; docs/install.md names one")
         return registry.load("device", device)(self.folder, self.settings.precision != "32")  # type: ignore[no-any-return]
 
     @property

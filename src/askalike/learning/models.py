@@ -128,7 +128,7 @@ def load_recipe(name: str, values: Mapping[str, Any]) -> TrainingRecipe:
     """
     trainers = list(_trainers())
     if not trainers:
-        raise SettingsError(f"{name}: no installed package trains models; docs/operating.md names one")
+        raise SettingsError(f"{name}: no installed package trains models; docs/install.md names one")
     trainer = next((found for found in trainers if name in found.recipe_names()), trainers[0])
     return trainer.load_recipe(name, values)
 

@@ -1,4 +1,4 @@
-"""Functions compiled to machine code once per machine, and then loaded without the compiler; see docs/native.md.
+"""Functions compiled to machine code once per machine, and then loaded without the compiler; see docs/design.md.
 
 Numba translates a function, LLVM turns it into an object file, and later processes load that file with llvmlite alone,
 since importing numba takes longer than most searches. A compiled function's parameters are annotated with the types

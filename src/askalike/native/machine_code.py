@@ -186,7 +186,7 @@ def _tell_of_slow_compiling() -> None:
     """Log once that this version of numba lacks what would make compiling faster."""
     import numba
 
-    log.warning("numba %s has other internals: compiling takes longer; see docs/native.md", numba.__version__)
+    log.warning("numba %s has other internals: compiling takes longer; see docs/design.md", numba.__version__)
 
 
 def _optimise(module: Any, machine: Any) -> None:
