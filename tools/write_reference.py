@@ -94,7 +94,7 @@ def _describe(node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
         yield from (_code(_signature(node)), *_text(node))
         return
     members = [each for each in node.body if isinstance(each, ast.FunctionDef)]
-    fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and not ast.unparse(each.target)[0] == "_"]
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and ast.unparse(each.target)[0] != "_"]
     made = next((each for each in members if each.name == "__init__"), None)
     bases = ", ".join(ast.unparse(base) for base in node.bases)
     header = f"class {node.name}({bases}):" if bases and not made else f"class {node.name}:"

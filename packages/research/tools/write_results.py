@@ -346,22 +346,22 @@ queries). More results:
 - [Negative results](negative.md) lists the ideas that did not work.
 - [Speed](speed.md) has the measurements of time and memory.
 - [The papers](../../packages/learning/docs/papers.md) compares networks that are trained on labels with their papers.
-- [What is shown](../calibration.md#what-is-shown) says how often right hits are shown and off-topic queries get none."""
+- [What is shown](../calibration.md#what-is-shown): how often right hits are shown, and off-topic queries get none."""
 FOUND = """\
 ## What is found
 
 `default with MiniLM` is the ranker of a new archive in English, and `default` that of one without an encoder. `distil`
 is a [lookup](../vectors.md#queries-by-lookup) learned from MiniLM:"""
 FOUND_NOTES = """\
-\\* may have seen these questions: MiniLM was trained on duplicates of Stack Exchange, and what the packaged vectors were
-trained on is not listed. No system was trained on these archives' labels, but [some of these
+\\* may have seen these questions: MiniLM was trained on duplicates of Stack Exchange, and the training data of the
+packaged vectors is not listed. No system was trained on these archives' labels, but [some of these
 queries](#what-chose-the-defaults) chose the weights of the default rankers; for `distil`, they were the goal of several
 attempts ([negative results](negative.md#trained-networks)). StackFAQ's index holds the other paraphrases of each
 question.
 
 BM25 and the other formulas [search two fields](../researcher.md#fields-and-rephrasings), title and whole text, and add
-up both scores, so that a word of a title counts twice. The BM25 of papers is the row *BM25, one text* [below](#what-people-type);
-where an archive has titles alone, both are the same."""
+up both scores, so that a word of a title counts twice. The BM25 of papers is the row *BM25, one text*
+[below](#what-people-type); where an archive has titles alone, both are the same."""
 LEADERBOARDS = """\
 ## Leaderboards
 
