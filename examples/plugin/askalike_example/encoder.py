@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 import askalike
 
 COLUMNS = 1 << 20
-"""Trigrams are hashed to so many columns that hardly two share one."""
+"""Trigrams are hashed to a number of columns at which hardly two share one."""
 
 
 class TrigramEncoder(askalike.Encoder):
