@@ -21,6 +21,8 @@ STUMBLES = {
     r"\bgo(?:es|ing)? on\b": "continue, resume",
     r"\bput (?:in|into|out of) service\b|\b(?:in|out of) service\b": "activate, active",
     r"\banew\b": "again",
+    r"\b[Bb]eside (?!the door)": "next to, with, in addition to",
+    r"\b[Tt]he latter\b": "repeat the noun",
     r"\bthe very\b": "the same",
     r"\bso many\b": "a number of, at most N",
     r"\b(?:is|are) no (?!more\b|longer\b|such\b)\w+ (?:file|archive|query|number|tokenizer|workbook)s?\b": "is not a …",
@@ -110,10 +112,12 @@ def read_templates() -> Iterator[tuple[str, str]]:
 
 
 def read_pages() -> Iterator[tuple[str, str]]:
-    """Yield remarks on the sentences of the documentation."""
-    names = ("*.md", "benchmarks/*.md", "examples/*.md", "docs/*.md", "docs/results/*.md")
+    """Yield remarks on the phrases and sentences of the documentation."""
+    names = ("*.md", "benchmarks/*.md", "examples/*.md", "docs/*.md", "docs/results/*.md", "packages/*/docs/*.md")
     for page in (page for name in names for page in sorted(ROOT.glob(name)) if page.name not in GENERATED):
-        found = split_sentences(page.read_text(encoding="utf-8"))
+        text = page.read_text(encoding="utf-8")
+        yield from ((str(page.relative_to(ROOT)), remark) for remark in find_stumbles(NOT_PROSE.sub("", text)))
+        found = split_sentences(text)
         if found and median(map(len, found)) >= MAX_MEDIAN_WORDS:
             yield str(page.relative_to(ROOT)), f"half of the sentences have {MAX_MEDIAN_WORDS} words or more"
         for words in (words for words in found if len(words) > MAX_WORDS):

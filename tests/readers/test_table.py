@@ -357,7 +357,7 @@ def test_columns_that_are_left_out_are_named(imported: Importing, tmp_path: Path
     done = imported("table", first, second, id="meta.by")
     names = "No., Alternate phrasings"
     assert done.summary.notes == {
-        f"columns left out: no usual name, and no option such as --answer names them ({names})": 2
+        f"columns left out; name one with an option such as --answer COLUMN ({names})": 2
     }
     many = write(tmp_path / "c.csv", "question," + ",".join(f"c{n}" for n in range(12)) + "\nWho?" + "," * 12 + "\n")
     [[note, count]] = imported("table", many).summary.notes.items()
@@ -442,7 +442,7 @@ def test_a_table_without_a_header(imported: Importing, tmp_path: Path) -> None:
     done = imported("table", write(tmp_path / "faq.tsv", "Why?\tSo.\tx\nWho?\tShe.\ty\n"), header=False)
     assert [q.title for q in done.questions.values()] == ["Why?", "Who?"]
     assert done.summary.answers == 2
-    assert done.summary.notes == {"columns left out: no usual name, and no option such as --answer names them (3)": 1}
+    assert done.summary.notes == {"columns left out; name one with an option such as --answer COLUMN (3)": 1}
     named = imported(
         "table", write(tmp_path / "named.csv", "1,x,When?\n"), header=False, question="3", answer="2", id="1"
     )

@@ -60,7 +60,7 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         "answer is the accepted one",
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's score; by default 1; beside others text 1.5, answer 0.5"
+        None, description="the weight of each field's score; by default 1; with several fields, text 1.5 and answer 0.5"
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(

@@ -174,7 +174,7 @@ class Columns:
         if self._unread:
             names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
             note(
-                f"columns left out: no usual name, and no option such as --answer names them ({names})",
+                f"columns left out; name one with an option such as --answer COLUMN ({names})",
                 len(self._unread),
             )
 

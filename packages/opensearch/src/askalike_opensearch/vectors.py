@@ -217,7 +217,7 @@ def check_schemas(schemas: Sequence[PartSchema]) -> None:
     if any(schema.sparse for schema in schemas):
         problem = "sparse vectors"
     elif any(euclidean) and len(schemas) > 1:
-        problem = "vectors with a Euclidean part beside others"
+        problem = "vectors with a Euclidean part and others"
     elif sum(schema.dim for schema in schemas) > MAX_DIMENSION:
         problem = f"vectors of more than {MAX_DIMENSION} numbers"
     else:
