@@ -31,7 +31,13 @@ import commands
 PORT = "8470"
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
-    "calibration.md", "drop-in.md", "moderate.md", "operator.md", "researcher.md", "service.md", "vectors.md",
+    "calibration.md",
+    "drop-in.md",
+    "moderate.md",
+    "operator.md",
+    "researcher.md",
+    "service.md",
+    "vectors.md",
 }
 """Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
