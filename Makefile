@@ -57,7 +57,7 @@ docs: .venv/.test .venv/.docs ## run the documentation's examples, then build th
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
 
-results: packages/research/.venv/.test ## measure README's and docs/results' tables again, on the data in DATA (../shared/data)
+results: packages/research/.venv/.test ## measure the tables of docs/results again, on the data in DATA (../shared/data)
 	packages/research/tools/measure-results $(DATA)
 
 dist: .venv/.dist ## build the wheel, the source package and a bill of the Python packages of the image into dist/
