@@ -132,7 +132,7 @@ class QuestionTable(Settings):
         except ValueError:
             if self.state is not None:
                 raise
-            source.note("states that are not known left out (--state says which column has them)")
+            source.note("unknown states left out", example=cell)
             return ()
 
     def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
