@@ -23,10 +23,21 @@ def test_pages_are_those_of_the_reports(monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_a_page_that_differs_is_noticed() -> None:
     report = json.loads((ROOT / "experiments" / "reports" / "stackfaq.json").read_text(encoding="utf-8"))
-    page = write_results.leaderboard("stackfaq", report)
-    assert page == (ROOT / "docs" / "results" / "stackfaq.md").read_text(encoding="utf-8")
+    section, page = write_results.leaderboard("stackfaq", report), write_results.PAGES / "index.md"
+    assert section in page.read_text(encoding="utf-8")
     report["systems"][0]["measures"]["AP"]["mean"] += 0.01
-    assert write_results.leaderboard("stackfaq", report) != page
+    assert write_results.leaderboard("stackfaq", report) != section
+
+
+def test_figures_of_the_readme_are_from_reports() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    held, rows = write_results.load("held-askubuntu-titles"), write_results.load("rank")
+    found = {s["label"]: f"{100 * s['measures']['Success@10']['mean']:.0f}" for s in held["systems"]}
+    assert f"For {found['default with MiniLM']} of 100 duplicates on Ask Ubuntu (titles, n = {held['queries']:,})" in readme
+    assert f"with BM25 for {found['BM25']}" in readme
+    assert f"without an encoder finds {found['default']}" in readme
+    [times] = [f"{r['ratio_to_bm25s']:.2f}" for r in rows if (r["engine"], r["queries"]) == ("askalike rank", "title")]
+    assert f"{times} times as many titles a second as bm25s" in readme
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
