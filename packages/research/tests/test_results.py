@@ -33,7 +33,8 @@ def test_figures_of_the_readme_are_from_reports() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     held, rows = write_results.load("held-askubuntu-titles"), write_results.load("rank")
     found = {s["label"]: f"{100 * s['measures']['Success@10']['mean']:.0f}" for s in held["systems"]}
-    assert f"For {found['default with MiniLM']} of 100 duplicates on Ask Ubuntu (titles, n = {held['queries']:,})" in readme
+    queries = f"duplicates on Ask Ubuntu (titles, n = {held['queries']:,})"
+    assert f"For {found['default with MiniLM']} of 100 {queries}" in readme
     assert f"with BM25 for {found['BM25']}" in readme
     assert f"without an encoder finds {found['default']}" in readme
     [times] = [f"{r['ratio_to_bm25s']:.2f}" for r in rows if (r["engine"], r["queries"]) == ("askalike rank", "title")]
