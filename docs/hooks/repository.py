@@ -18,9 +18,16 @@ ROOT = Path(__file__).parents[2]
 ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changes.md"}
 """File of the repository → page of the site."""
 SEARCH_BOOSTS = {
-    "settings.md": 3, "calibration.md": 2, "troubleshooting.md": 2, "cli.md": 0.7, "python-reference.md": 0.5,
-    "glossary.md": 0.5, "results/negative.md": 0.3, "packages/learning/papers.md": 0.2, "packages/learning/settings.md": 0.2,
-}  # fmt: skip
+    "settings.md": 3,
+    "calibration.md": 2,
+    "troubleshooting.md": 2,
+    "cli.md": 0.7,
+    "python-reference.md": 0.5,
+    "glossary.md": 0.5,
+    "results/negative.md": 0.3,
+    "packages/learning/papers.md": 0.2,
+    "packages/learning/settings.md": 0.2,
+}
 """Page → factor of its place in the search: settings are found by their names, and answers before measurements."""
 CONSOLE = re.compile(r'<div class="language-console highlight">(.*?)</div>', re.DOTALL)
 LINK = re.compile(r"(!?)\[([^]]*)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
