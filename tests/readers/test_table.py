@@ -356,9 +356,7 @@ def test_columns_that_are_left_out_are_named(imported: Importing, tmp_path: Path
     second = write(tmp_path / "b.jsonl", '{"question": "How do I log out?", "No.": 2, "meta": {"by": "x"}}')
     done = imported("table", first, second, id="meta.by")
     names = "No., Alternate phrasings"
-    assert done.summary.notes == {
-        f"columns left out; name one with an option such as --answer COLUMN ({names})": 2
-    }
+    assert done.summary.notes == {f"columns left out; name one with an option such as --answer COLUMN ({names})": 2}
     many = write(tmp_path / "c.csv", "question," + ",".join(f"c{n}" for n in range(12)) + "\nWho?" + "," * 12 + "\n")
     [[note, count]] = imported("table", many).summary.notes.items()
     assert (note.endswith("(c0, c1, c2, c3, c4, c5, c6, c7, …)"), count) == (True, 12)
