@@ -96,22 +96,20 @@ def test_decisions_change_the_next_probabilities(scanned):
     assert fit_pair_curve(scanned, built(scanned)).probability(similarity) < before
 
 
-def test_newest_are_scanned_first_then_the_backlog(archive):
+def test_changed_questions_are_scanned_next(archive):
     proposer = create_proposer(archive)
-    proposer.step()
-    assert any("again-r020" in pair for pair in proposed_pairs(archive))
+    finish(proposer)
     question = archive.view().get_questions(["r013"])["r013"]
     archive.upsert([replace(question, id="new", title=f"{question.title} Please help!", rephrasings=())])
     built(archive)
-    proposer.step()
+    assert finish(proposer) == 1
     assert ("new", "r013") in proposed_pairs(archive)
 
 
 def test_an_interrupted_scan_is_resumed(archive, scanned, whole_scan):
     interrupted = create_proposer(archive)
-    for _ in range(10):
-        interrupted.step()
-    assert finish(create_proposer(archive)) == whole_scan[1] - 10
+    interrupted.step()
+    assert finish(create_proposer(archive)) == whole_scan[1] - 1
     assert sorted(proposed_pairs(archive)) == sorted(proposed_pairs(scanned))
     assert finish(create_proposer(archive)) == 0
 
@@ -119,21 +117,9 @@ def test_an_interrupted_scan_is_resumed(archive, scanned, whole_scan):
 def test_another_ranker_scans_again_and_decisions_stay(scanned):
     rejected = pending_proposals(scanned)[0]
     decide_proposal(scanned, rejected.id, "reject")
-    assert finish(create_proposer(scanned, "bm25")) > 10
+    assert finish(create_proposer(scanned, "bm25")) > 1
     assert {p.ranker for p in pending_proposals(scanned, 10_000)} == {"bm25"}
     assert {rejected.duplicate_id, rejected.original_id} not in [set(pair) for pair in proposed_pairs(scanned)]
-
-
-@pytest.mark.long
-def test_many_new_questions_join_the_backlog(archive, monkeypatch):
-    monkeypatch.setattr(proposer_module, "MAX_NEW_QUESTIONS", 5)
-    proposer = create_proposer(archive)
-    finish(proposer)
-    questions = [question for _, question in archive.view().questions()][:10]
-    archive.upsert(replace(q, id=f"more-{q.id}", title=f"{q.title} Thank you!", rephrasings=()) for q in questions)
-    built(archive)
-    assert finish(proposer) > 50
-    assert any(id.startswith("more-") for pair in proposed_pairs(archive) for id in pair)
 
 
 def test_question_deleted_during_a_scan_does_no_harm(archive):
@@ -148,11 +134,3 @@ def test_only_the_most_certain_proposals_stay_open(archive, monkeypatch):
     monkeypatch.setattr(proposer_module, "MAX_PROPOSALS", 7)
     finish(create_proposer(archive))
     assert len(pending_proposals(archive, 100)) == 7
-
-
-def test_proposals_stay_where_the_clock_is_set_back(archive):
-    proposer = create_proposer(archive)
-    proposer.step()
-    proposer._scan.started_at = "2999-01-01T00:00:00.000+00:00"
-    finish(proposer)
-    assert count_repeated(pending_proposals(archive, 10_000)) >= 14

@@ -11,21 +11,16 @@ decisions on its pairs shift the curve, each from the first on.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from askalike.calibration.differences import TitleDifferences
-from askalike.calibration.features import CALIBRATION_DEPTH
-from askalike.core.arrays import Docids, Floats
 from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
-from askalike.rankers import Ranker, Retrieved, Searcher, create, open_current, resume_work, search
+from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.store import Archive
 from askalike.store.candidate_pairs import read_decisions
 from askalike.text.analyzer import content_analyzer
@@ -34,16 +29,17 @@ from askalike.text.words import WORD, fold_title
 
 BATCH_SIZE = 1_024
 MIN_SIMILARITY = 0.5
-"""Minimum similarity of a link."""
+"""Minimum similarity of a pair."""
 PASSAGE_WORDS = 8
 """Number of consecutive words that two bodies have in common if they quote the same text."""
 MAX_BODY_WORDS = 1_000
 """Maximum number of words of a body that are compared."""
 CACHED_BODIES = 4_096
-FORMAT = 1
-"""Of saved links; another one searches again."""
-Link = tuple[str, str, float]
-"""(question id, hit id, similarity from this question to the hit)."""
+NEIGHBOURS = 10
+"""Number of questions that are compared with each."""
+FORMAT = 2
+"""Of saved pairs; another one searches again."""
+SavedPair = tuple[str, str, float]
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
 INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -8.01, 14.85, -0.55
@@ -70,29 +66,19 @@ class PairFinder:
         self._differences = TitleDifferences(tuple)  # no words are counted for sameness
         self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
-    def find(self, questions: Sequence[Question]) -> list[Link]:
-        """Return the links of some questions: to those that each finds by its title or its whole text."""
-        if not questions:
-            return []
-        whole = {q.id: replace(q, id=f"\n{q.id}", title=self._read_title(q)) for q in questions}  # finds itself, too
-        readings = [{id: replace(question, body="") for id, question in whole.items()}, whole]
-        found = [search(self._searcher, reading, CALIBRATION_DEPTH + 1) for reading in readings]
-        own = self._searcher.view.docids(whole)
-        docids = [
-            np.unique(np.concatenate([[own[id]], *(each.docids[row] for each in found)])).astype(np.int64)
-            for row, id in enumerate(whole)
-        ]
-        by_title, by_text = (_compare(self._searcher, each, docids) for each in found)
-        texts = self._searcher.view.questions_by_docid(np.concatenate(docids).tolist())
-        links: list[Link] = []
-        for row, question in enumerate(questions):
-            place = docids[row].tolist().index(own[question.id])
-            titles, wholes = (np.minimum(each[row] / max(each[row][place], 1e-9), 1) for each in (by_title, by_text))
-            for docid, title, text in zip(docids[row].tolist(), titles.tolist(), wholes.tolist(), strict=True):
-                hit = texts.get(docid)
-                if hit and hit.id != question.id and title + text >= 2 * MIN_SIMILARITY:
-                    links.append((question.id, hit.id, self._combine(question, hit, title, text)))
-        return links
+    def find(self, questions: Sequence[Question]) -> PairValues:
+        """Return the pairs of some questions with the questions of the archive that are most similar to them."""
+        view = self._searcher.view
+        docids = view.docids([question.id for question in questions])
+        asked = {docids[question.id]: question for question in questions if question.id in docids}
+        found = self._searcher.find_neighbours(asked, NEIGHBOURS, MIN_SIMILARITY)
+        hits = view.questions_by_docid({docid for row in found.docids for docid in row.tolist()})
+        return {
+            pair_key(question.id, hits[docid].id): self._combine(question, hits[docid], title, text)
+            for question, *row in zip(asked.values(), *found, strict=True)
+            for docid, title, text in zip(*(values.tolist() for values in row), strict=True)
+            if docid in hits
+        }
 
     def _combine(self, question: Question, hit: Question, title: float, text: float) -> float:
         """Return the similarity of two questions from those of their titles and their whole texts.
@@ -111,14 +97,6 @@ class PairFinder:
         return " ".join(split_request(question.title, question.language or self._searcher.language))
 
 
-def _compare(searcher: Searcher, found: Retrieved, docids: Sequence[Docids]) -> Sequence[Floats]:
-    """Return how similar each query is to its documents: by vectors if the ranker has some, else by words."""
-    scored = searcher.score(found.queries, docids, found)
-    dense = [part for part in scored.parts if part.similarities is not None] or [scored]
-    rows = zip(*(part.absolute or () for part in dense), strict=True)
-    return [np.mean([np.nan_to_num(scores) for scores in row], axis=0) for row in rows]
-
-
 def find_passages(body: str, markup: Any) -> frozenset[int]:
     """Return the hashes of all runs of PASSAGE_WORDS consecutive words of a body, code left out."""
     plain = content_analyzer().plain_text(body, markup).casefold()
@@ -127,42 +105,32 @@ def find_passages(body: str, markup: Any) -> frozenset[int]:
     return frozenset(hash(" ".join(run)) for run in runs)
 
 
-def combine_links(links: Iterable[Link]) -> PairValues:
-    """Return the mean similarity of the questions that find each other. A repeated link counts once."""
-    by_direction = {(question_id, hit_id): similarity for question_id, hit_id, similarity in links}
-    return {
-        (one, other): (similarity + by_direction[other, one]) / 2
-        for (one, other), similarity in by_direction.items()
-        if one < other and (other, one) in by_direction
-    }
-
-
 def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = None) -> PairValues:
-    """Return the pairs of questions that find each other.
+    """Return the pairs of all questions with those most similar to them.
 
-    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
-    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers`
-    share the searches.
+    They are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous one,
+    see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers` share
+    the searches.
     """
     view = archive.view()
     n = len(view)
 
-    def search_from(done: int) -> Iterator[list[Link]]:
+    def search_from(done: int) -> Iterator[list[SavedPair]]:
         searcher = open_current(ranker, view)
         batches = islice(chunks((question for _, question in view.questions()), BATCH_SIZE), done, None)
-        for number, links in enumerate(_search_batches(archive, searcher, ranker, batches), done + 1):
-            yield links
+        for number, pairs in enumerate(_search_batches(archive, searcher, ranker, batches), done + 1):
+            yield [(*pair, value) for pair, value in pairs.items()]
             if progress:
                 progress(min(number * BATCH_SIZE, n), n)
 
-    key = [FORMAT, MIN_SIMILARITY, PASSAGE_WORDS]
+    key = [FORMAT, MIN_SIMILARITY, NEIGHBOURS, PASSAGE_WORDS]
     lines = resume_work("neighbours", ranker, view, key, math.ceil(n / BATCH_SIZE), search_from)
-    return combine_links(tuple(link) for links in lines for link in links)
+    return {(one, other): value for line in lines for one, other, value in line}
 
 
 def _search_batches(
     archive: Archive, searcher: Searcher, ranker: Ranker, batches: Iterable[Sequence[Question]]
-) -> Iterator[list[Link]]:
+) -> Iterator[PairValues]:
     if not has_workers():
         return map(PairFinder(searcher).find, batches)
     values = ranker.name, dict(ranker.values)
@@ -171,8 +139,8 @@ def _search_batches(
 
 def _search_batch(
     path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], batch: Sequence[Question]
-) -> list[Link]:
-    """Return the links of one batch, in a worker that opens the committed archive and index."""
+) -> PairValues:
+    """Return the pairs of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
         return PairFinder(create(*ranker, archive).open(archive.view())).find(batch)
 
