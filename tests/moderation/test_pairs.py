@@ -17,7 +17,6 @@ from askalike.moderation.pairs import (
     mean_link_probability,
     pair_key,
 )
-from askalike.rankers import open_current
 from askalike.search.encoder_installation import adopt_encoder
 from small_models import WORDS, write_encoder
 
@@ -62,16 +61,18 @@ def test_one_telling_word_apart_is_no_pair(similarity, one, other):
 def test_quoted_text_weighs_nothing(similarity):
     """Two questions about one passage are as similar as their titles, unless these are equal."""
     one, other = "Who prints the labels of the boxes?", "Where do the labels of the boxes lie?"
-    plain = similarity(ask(one), ask(other))
-    quoted = similarity(ask(one, FORM), ask(other, FORM))
-    assert quoted <= plain + 0.01
+    plain = similarity(ask(one), ask(other), "hybrid")
+    quoted = similarity(ask(one, FORM), ask(other, FORM), "hybrid")
+    assert 0.6 < quoted <= plain + 0.01
     assert similarity(ask(one, FORM), ask(one.upper(), FORM)) == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "hybrid"])
 def test_similarity_is_that_of_any_batch(archive, ranker):
-    archive.upsert(Question(f"{n}", f"How do I borrow tool {chr(97 + n)}{chr(98 + n)}?", FORM[n:]) for n in range(12))
-    finder = PairFinder(open_current(rankers.create(ranker), archive.view()))
+    archive.upsert(Question(f"{n}", f"How do I get the ladder home {'and back' * n}?", FORM) for n in range(12))
+    built = rankers.create(ranker)
+    built.build(archive.view())
+    finder = PairFinder(built, archive.view())
     questions = [question for _, question in archive.view().questions()]
     alone = [finder.find([question]) for question in questions]
     together = finder.find(questions)
@@ -84,9 +85,10 @@ def test_stored_vectors_are_not_computed_again(archive, tmp_path, monkeypatch):
     encoder = write_encoder(tmp_path / "small", list(dict.fromkeys(WORDS)))
     archive.upsert(Question(f"{n}", f"how do i cook rice {n}", FORM) for n in range(100))
     adopt_encoder(archive, str(encoder), name="small")
-    searcher = open_current(rankers.create(None, None, archive), archive.view())
+    ranker = rankers.create(None, None, archive)
+    ranker.build(archive.view())
     monkeypatch.setattr(OnnxModel, "encode", None)
-    assert len(PairFinder(searcher).find([question for _, question in archive.view().questions()])) > 100
+    assert len(PairFinder(ranker, archive.view()).find([question for _, question in archive.view().questions()])) > 100
 
 
 def test_a_chain_does_not_become_one_cluster():

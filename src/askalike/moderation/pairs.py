@@ -2,34 +2,40 @@
 
 It is the mean of how similar the titles are, and the whole texts. With an encoder it is the similarity of vectors:
 words in common are no evidence in titles of one pattern. Titles that are one telling word or number apart are not the
-same, and what both bodies quote, such as a form or an exercise, weighs nothing.
+same, and what both bodies quote, such as a form or an exercise, weighs nothing. Two questions about one thing ask the
+same if the answers to one fit the title of the other as well as its own.
 
-The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of three sites that were
+The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of two sites that were
 read one by one (`experiments/pairs.py`). The more questions an archive has, the more are similar by chance. The
 decisions on its pairs shift the curve, each from the first on.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import combinations, islice
+from itertools import accumulate, chain, combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from askalike.calibration.differences import TitleDifferences
 from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
-from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
-from askalike.store import Archive
+from askalike.encoders import Encoder, concatenate_parts
+from askalike.index.engine import IN_MEMORY
+from askalike.rankers import Ranker, create, open_current, resume_work
+from askalike.store import Archive, View
 from askalike.store.candidate_pairs import read_decisions
 from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
 from askalike.text.words import WORD, fold_title
 
 BATCH_SIZE = 1_024
-MIN_SIMILARITY = 0.5
-"""Minimum similarity of a pair."""
+MIN_SIMILARITY = 0.6
+"""Minimum similarity of a pair's titles and texts, on average."""
 PASSAGE_WORDS = 8
 """Number of consecutive words that two bodies have in common if they quote the same text."""
 MAX_BODY_WORDS = 1_000
@@ -42,7 +48,13 @@ FORMAT = 2
 SavedPair = tuple[str, str, float]
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
-INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -8.01, 14.85, -0.55
+MAX_ANSWERS = 3
+"""Maximum number of a question's answers that are compared: the accepted one, then those with the most votes."""
+FIT_WEIGHT, USUAL_FIT = 0.75, 0.9
+"""Increase of the similarity per fit of the answers above the usual one; see AnswerFit."""
+MIN_FIT = 0.1
+"""Minimum fit of answers to their own question for comparisons relative to it."""
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.26, 13.06, -0.46
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
 SHIFT_SPREAD = 1.0
 """Standard deviation of the shift of the log odds that is expected before any decision."""
@@ -59,42 +71,51 @@ def pair_key(one: str, other: str) -> tuple[str, str]:
 
 
 class PairFinder:
-    """Finds the questions that are similar to others of the archive. searcher: opened on the whole of it."""
+    """Finds the questions that are similar to others of an archive, with a ranker whose index is up to date."""
 
-    def __init__(self, searcher: Searcher) -> None:
-        self._searcher = searcher
+    def __init__(self, ranker: Ranker, view: View) -> None:
+        self._searcher, self._view = ranker.open(view), view
+        own = (part.vector_scores.encoder for part in (ranker, *ranker.parts) if part.vector_scores)
+        self._encoder = next((encoder for encoder in own if encoder.compares_fields), None)
         self._differences = TitleDifferences(tuple)  # no words are counted for sameness
         self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
     def find(self, questions: Sequence[Question]) -> PairValues:
         """Return the pairs of some questions with the questions of the archive that are most similar to them."""
-        view = self._searcher.view
-        docids = view.docids([question.id for question in questions])
+        docids = self._view.docids([question.id for question in questions])
         asked = {docids[question.id]: question for question in questions if question.id in docids}
         found = self._searcher.find_neighbours(asked, NEIGHBOURS, MIN_SIMILARITY)
-        hits = view.questions_by_docid({docid for row in found.docids for docid in row.tolist()})
-        return {
-            pair_key(question.id, hits[docid].id): self._combine(question, hits[docid], title, text)
+        hits = self._view.questions_by_docid({docid for row in found.docids for docid in row.tolist()})
+        similarities = {
+            (question, hits[docid]): (title, text)
             for question, *row in zip(asked.values(), *found, strict=True)
             for docid, title, text in zip(*(values.tolist() for values in row), strict=True)
             if docid in hits
         }
+        fits = compare_answers(self._encoder, self._view, similarities) if self._encoder else {}
+        return {
+            pair_key(one.id, other.id): self._combine(one, other, *values, fits.get((one, other), USUAL_FIT))
+            for (one, other), values in similarities.items()
+        }
 
-    def _combine(self, question: Question, hit: Question, title: float, text: float) -> float:
+    def _combine(self, question: Question, hit: Question, title: float, text: float, fit: float) -> float:
         """Return the similarity of two questions from those of their titles and their whole texts.
 
         Bodies that quote the same text are no more similar than the titles, unless the titles are equal.
+        fit: of their answers.
         """
         titles = self._read_title(question), self._read_title(hit)
-        if len(set(map(fold_title, titles))) == 1:
-            return (title + text) / 2
-        sameness = self._differences.sameness(*titles, hit.language or self._searcher.language)
-        own, other = (self._passages(each.body, each.markup) for each in (question, hit))
-        return sameness * (title + (min(title, text) if own & other else text)) / 2
+        is_same = len(set(map(fold_title, titles))) == 1
+        sameness = 1.0
+        if not is_same:
+            sameness = self._differences.sameness(*titles, hit.language or self._view.language)
+            own, other = (self._passages(each.body, each.markup) for each in (question, hit))
+            text = min(title, text) if own & other else text
+        return min(max(sameness * (title + text) / 2 + FIT_WEIGHT * (fit - USUAL_FIT), 0), 1)
 
     def _read_title(self, question: Question) -> str:
         """Return a title without courtesies."""
-        return " ".join(split_request(question.title, question.language or self._searcher.language))
+        return " ".join(split_request(question.title, question.language or self._view.language))
 
 
 def find_passages(body: str, markup: Any) -> frozenset[int]:
@@ -103,6 +124,38 @@ def find_passages(body: str, markup: Any) -> frozenset[int]:
     words = [match[0] for match in islice(WORD.finditer(plain), MAX_BODY_WORDS)]
     runs = (words[start : start + PASSAGE_WORDS] for start in range(len(words) - PASSAGE_WORDS + 1))
     return frozenset(hash(" ".join(run)) for run in runs)
+
+
+def compare_answers(
+    encoder: Encoder, view: View, pairs: Collection[tuple[Question, Question]]
+) -> dict[tuple[Question, Question], float]:
+    """Return how well the title of each question of a pair fits the answers to the other: by cosines of an encoder.
+
+    That is relative to the other's own title, at most 1, and the mean of both. Pairs without answers are left out.
+    """
+    questions = {question.id: question for pair in pairs for question in pair}
+    answers = {id: own[:MAX_ANSWERS] for id, own in view.get_answers_to(questions).items() if own}
+    if not answers:
+        return {}
+    if view.engine != IN_MEMORY:
+        encoder.share_vectors(view.path, len(view))
+    titles = [replace(question, body="") for question in questions.values()]
+    cosines = [concatenate_parts(encoder.encode_documents(own)) for own in (titles, [*chain(*answers.values())])]
+    rows = dict(zip(questions, cosines[0], strict=True))
+    ends = accumulate(map(len, answers.values()))
+    replies = {id: cosines[1][end - len(own) : end] for (id, own), end in zip(answers.items(), ends, strict=True)}
+    low = encoder.unrelated_score
+
+    def fit(title: str, answered: str) -> float:
+        return float(np.maximum((replies[answered] @ rows[title] - low) / (1 - low), 0).mean())
+
+    fits = {}
+    for pair in pairs:
+        directions = [(a.id, b.id) for a, b in (pair, pair[::-1]) if b.id in answers]
+        relative = [min(fit(title, to) / max(fit(to, to), MIN_FIT), 1) for title, to in directions]
+        if relative:
+            fits[pair] = sum(relative) / len(relative)
+    return fits
 
 
 def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = None) -> PairValues:
@@ -116,9 +169,9 @@ def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = Non
     n = len(view)
 
     def search_from(done: int) -> Iterator[list[SavedPair]]:
-        searcher = open_current(ranker, view)
+        open_current(ranker, view)
         batches = islice(chunks((question for _, question in view.questions()), BATCH_SIZE), done, None)
-        for number, pairs in enumerate(_search_batches(archive, searcher, ranker, batches), done + 1):
+        for number, pairs in enumerate(_search_batches(archive, ranker, batches), done + 1):
             yield [(*pair, value) for pair, value in pairs.items()]
             if progress:
                 progress(min(number * BATCH_SIZE, n), n)
@@ -129,10 +182,10 @@ def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = Non
 
 
 def _search_batches(
-    archive: Archive, searcher: Searcher, ranker: Ranker, batches: Iterable[Sequence[Question]]
+    archive: Archive, ranker: Ranker, batches: Iterable[Sequence[Question]]
 ) -> Iterator[PairValues]:
     if not has_workers():
-        return map(PairFinder(searcher).find, batches)
+        return map(PairFinder(ranker, archive.view()).find, batches)
     values = ranker.name, dict(ranker.values)
     return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values), batches)
 
@@ -142,7 +195,7 @@ def _search_batch(
 ) -> PairValues:
     """Return the pairs of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
-        return PairFinder(create(*ranker, archive).open(archive.view())).find(batch)
+        return PairFinder(create(*ranker, archive), archive.view()).find(batch)
 
 
 class PairCurve(NamedTuple):

@@ -55,7 +55,7 @@ class Proposer:
     def _find_pairs(self, questions: Sequence[Question]) -> Iterator[CandidatePair]:
         """Yield the pairs of some questions that are probable enough."""
         curve = fit_pair_curve(self._archive, self._ranker)
-        for pair, similarity in PairFinder(self._ranker.open(self._view)).find(questions).items():
+        for pair, similarity in PairFinder(self._ranker, self._view).find(questions).items():
             if (probability := curve.probability(similarity)) >= MIN_PROBABILITY:
                 original, duplicate = self._order_by_merit(*pair)
                 yield CandidatePair(duplicate, original, probability, similarity, self._ranker.name)
