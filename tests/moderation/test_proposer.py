@@ -7,10 +7,10 @@ import pytest
 
 from askalike import rankers
 from askalike.moderation import proposer as proposer_module
-from askalike.moderation.pairs import find_pairs, fit_pair_curve, pair_key
+from askalike.moderation.pairs import PairCurve, find_pairs, fit_pair_curve, learn_decisions, pair_key
 from askalike.moderation.proposer import Proposer
 from askalike.store.archive import Archive
-from askalike.store.candidate_pairs import decide_proposal, pending_proposals, scan_progress
+from askalike.store.candidate_pairs import count_unscanned, decide_proposal, pending_proposals
 from calibration.riverside import DEFAULT_RANKER, ask_again, riverside
 
 
@@ -67,12 +67,12 @@ def count_repeated(proposals):
 
 def test_proposer_has_the_probabilities_of_dedupe(archive):
     """The first are right, and no probability depends on which question was scanned."""
-    assert scan_progress(archive) is None
+    assert count_unscanned(archive) is None
     proposer = create_proposer(archive)
     proposer.step()
-    assert 0 < scan_progress(archive).remaining < len(archive.view())
+    assert 0 < count_unscanned(archive) < len(archive.view())
     finish(proposer)
-    assert scan_progress(archive).is_done
+    assert count_unscanned(archive) == 0
     proposals = pending_proposals(archive, 10_000)
     probabilities = [p.probability for p in proposals]
     assert probabilities == sorted(probabilities, reverse=True)
@@ -80,7 +80,7 @@ def test_proposer_has_the_probabilities_of_dedupe(archive):
     assert count_repeated(proposals) >= 14
     assert count_repeated(proposals[:14]) >= 12
     ranker = built(archive)
-    pairs, curve = find_pairs(archive, ranker), fit_pair_curve(archive, ranker)
+    pairs, curve = find_pairs(archive, ranker), fit_pair_curve(archive, ranker.name)
     for p in proposals:
         assert p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)])
         assert p.probability == pytest.approx(curve.probability(p.score))
@@ -90,10 +90,15 @@ def test_proposer_has_the_probabilities_of_dedupe(archive):
 
 
 def test_decisions_change_the_next_probabilities(scanned):
-    similarity = 0.8
-    before = fit_pair_curve(scanned, built(scanned)).probability(similarity)
-    decide_proposal(scanned, pending_proposals(scanned)[0].id, "reject")
-    assert fit_pair_curve(scanned, built(scanned)).probability(similarity) < before
+    before = pending_proposals(scanned, 10)
+    decide_proposal(scanned, before[0].id, "reject", "kim")
+    learn_decisions(scanned, before[0].ranker)
+    after = pending_proposals(scanned, 9)
+    assert [p.id for p in after] == [p.id for p in before[1:]]
+    assert all(new.probability < old.probability for old, new in zip(before[1:], after, strict=True))
+    curve, similarity = fit_pair_curve(scanned, before[0].ranker), 0.8
+    assert curve.decisions == 1
+    assert curve.probability(similarity) < PairCurve(len(scanned.view())).probability(similarity)
 
 
 def test_changed_questions_are_scanned_next(archive):

@@ -28,8 +28,8 @@ from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
-DEFAULT_PROBABILITY = 0.5
-"""Minimum probability of a pair that links two questions."""
+DEFAULT_PROBABILITY = 0.6
+"""Minimum probability of a pair that links two questions: seven of ten are expected to be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def dedupe(
     path = Path(path)
     _require_writable(path)
     ranker = create(ranker, None, archive)
-    curve = fit_pair_curve(archive, ranker)
+    curve = fit_pair_curve(archive, ranker.name)
     pairs = {pair: curve.probability(similarity) for pair, similarity in find_pairs(archive, ranker, progress).items()}
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)

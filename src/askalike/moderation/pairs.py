@@ -28,7 +28,7 @@ from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import IN_MEMORY
 from askalike.rankers import Ranker, create, open_current, resume_work
 from askalike.store import Archive, View
-from askalike.store.candidate_pairs import read_decisions
+from askalike.store.candidate_pairs import read_decisions, revise_proposals
 from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
 from askalike.text.words import WORD, fold_title
@@ -54,7 +54,7 @@ FIT_WEIGHT, USUAL_FIT = 0.75, 0.9
 """Increase of the similarity per fit of the answers above the usual one; see AnswerFit."""
 MIN_FIT = 0.1
 """Minimum fit of answers to their own question for comparisons relative to it."""
-INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.26, 13.06, -0.46
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.61, 13.67, -0.48
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
 SHIFT_SPREAD = 1.0
 """Standard deviation of the shift of the log odds that is expected before any decision."""
@@ -84,13 +84,12 @@ class PairFinder:
         """Return the pairs of some questions with the questions of the archive that are most similar to them."""
         docids = self._view.docids([question.id for question in questions])
         asked = {docids[question.id]: question for question in questions if question.id in docids}
-        found = self._searcher.find_neighbours(asked, NEIGHBOURS, MIN_SIMILARITY)
-        hits = self._view.questions_by_docid({docid for row in found.docids for docid in row.tolist()})
+        found = self._searcher.find_neighbours(asked, NEIGHBOURS)
         similarities = {
-            (question, hits[docid]): (title, text)
-            for question, *row in zip(asked.values(), *found, strict=True)
+            (question, found.questions[docid]): (title, text)
+            for question, *row in zip(asked.values(), found.docids, found.titles, found.texts, strict=True)
             for docid, title, text in zip(*(values.tolist() for values in row), strict=True)
-            if docid in hits
+            if title + text >= 2 * MIN_SIMILARITY
         }
         fits = compare_answers(self._encoder, self._view, similarities) if self._encoder else {}
         return {
@@ -181,9 +180,7 @@ def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = Non
     return {(one, other): value for line in lines for one, other, value in line}
 
 
-def _search_batches(
-    archive: Archive, ranker: Ranker, batches: Iterable[Sequence[Question]]
-) -> Iterator[PairValues]:
+def _search_batches(archive: Archive, ranker: Ranker, batches: Iterable[Sequence[Question]]) -> Iterator[PairValues]:
     if not has_workers():
         return map(PairFinder(ranker, archive.view()).find, batches)
     values = ranker.name, dict(ranker.values)
@@ -236,9 +233,14 @@ class PairCurve(NamedTuple):
         return INTERCEPT + SIMILARITY_WEIGHT * similarity + SIZE_WEIGHT * size
 
 
-def fit_pair_curve(archive: Archive, ranker: Ranker) -> PairCurve:
-    """Return the curve of an archive, with the decisions on pairs that this ranker proposed."""
-    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker.name))
+def fit_pair_curve(archive: Archive, ranker: str) -> PairCurve:
+    """Return the curve of an archive, with the decisions on pairs that the ranker of that name proposed."""
+    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker))
+
+
+def learn_decisions(archive: Archive, ranker: str) -> None:
+    """Give the open proposals of a ranker the probabilities that the decisions so far teach."""
+    revise_proposals(archive, ranker, fit_pair_curve(archive, ranker).probability)
 
 
 def _sigmoid(value: float) -> float:

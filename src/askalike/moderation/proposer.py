@@ -54,7 +54,7 @@ class Proposer:
 
     def _find_pairs(self, questions: Sequence[Question]) -> Iterator[CandidatePair]:
         """Yield the pairs of some questions that are probable enough."""
-        curve = fit_pair_curve(self._archive, self._ranker)
+        curve = fit_pair_curve(self._archive, self._ranker.name)
         for pair, similarity in PairFinder(self._ranker, self._view).find(questions).items():
             if (probability := curve.probability(similarity)) >= MIN_PROBABILITY:
                 original, duplicate = self._order_by_merit(*pair)

@@ -149,14 +149,14 @@ class CompositeSearcher(Searcher):
         self.bridges_languages = any(part.bridges_languages for part in self.parts)
         self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
 
-    def find_neighbours(self, questions: Texts, k: int, min_similarity: float) -> Neighbours:
+    def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return those of the first part with vectors, else of the first that retrieves.
 
         Words in common are no evidence in titles of one pattern.
         """
         retrieving = [part for part in self.parts if part.proposes]
         chosen = next((part for part in retrieving if part.has_similarity), retrieving[0])
-        return chosen.find_neighbours(questions, k, min_similarity)
+        return chosen.find_neighbours(questions, k)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

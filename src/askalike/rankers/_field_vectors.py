@@ -21,7 +21,7 @@ NO_TEXT: Final = Question("", "")
 
 
 class RelativeQueries(NamedTuple):
-    """Queries' vectors, (n, dim), such that its own document has the score 1 + lowest, (n,), an unrelated one lowest."""
+    """Queries' vectors, (n, dim): its own document has the score 1 + lowest, an unrelated one lowest, (n,)."""
 
     vectors: NDArray[np.float32]
     lowest: NDArray[np.float32]

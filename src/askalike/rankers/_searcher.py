@@ -30,7 +30,6 @@ from askalike.rankers._queries_and_results import (
 from askalike.store import Snapshot
 from askalike.text.words import fold_title, title_key
 
-NO_DOCIDS = np.empty(0, np.int64)
 TYPED_DEPTH = 48
 """Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
@@ -48,6 +47,7 @@ class Neighbours(NamedTuple):
     """
 
     docids: Sequence[Docids]
+    questions: Texts
     titles: Sequence[Floats]
     texts: Sequence[Floats]
 
@@ -106,32 +106,26 @@ class Searcher(ABC):
         known: what this searcher retrieved for the same queries, so that nothing is encoded or scored twice.
         """
 
-    def find_neighbours(self, questions: Texts, k: int, min_similarity: float) -> Neighbours:
+    def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return the k questions or more that are most similar to each of some questions of the view, by docid.
 
         A similarity is the mean of both directions, each relative to the score of the question itself.
-        min_similarity: of titles and whole texts, on average, from the question.
         """
-        docids = self.find_similar(questions, k)
-        there = self.compare_stored(questions, docids)
-        hits = self.view.questions_by_docid(find_distinct(np.concatenate([NO_DOCIDS, *docids])).tolist())
-        near = [
-            ((title + text) / 2 >= min_similarity) & np.isin(row, list(hits))
-            for title, text, row in zip(*there, docids, strict=True)
-        ]
-        docids = [row[kept] for row, kept in zip(docids, near, strict=True)]
+        found = self.find_similar(questions, k)
+        hits = self.view.questions_by_docid({docid for row in found for docid in row.tolist()})
+        docids = [np.array([docid for docid in row.tolist() if docid in hits], np.int64) for row in found]
         finders: dict[int, list[int]] = {docid: [] for docid in hits}
         for own, row in zip(questions, docids, strict=True):
             for docid in row.tolist():
                 finders[docid].append(own)
+        there = self.compare_stored(questions, docids)
         back = self.compare_stored(hits, [np.array(row, np.int64) for row in finders.values()])
         means = []
         for forward, backward in zip(there, back, strict=True):
             scores = {docid: iter(row.tolist()) for docid, row in zip(hits, backward, strict=True)}
             returned = ([next(scores[docid]) for docid in row.tolist()] for row in docids)
-            rows = zip(forward, near, returned, strict=True)
-            means.append([(one[kept] + other) / 2 for one, kept, other in rows])
-        return Neighbours(docids, *means)
+            means.append([(one + other) / 2 for one, other in zip(forward, returned, strict=True)])
+        return Neighbours(docids, hits, *means)
 
     def find_similar(self, questions: Texts, k: int) -> list[Docids]:
         """Return for each question the k others that it finds by its title, and those that it finds by its text."""

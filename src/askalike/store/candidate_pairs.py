@@ -3,7 +3,7 @@
 No pair is decided automatically.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, get_args
 
@@ -22,7 +22,7 @@ STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "
 
 PROPOSAL_SQL = """SELECT p.duplicate_id, p.original_id, p.probability, p.score, p.ranker, p.number, p.created_at,
     p.state, p.decided_at, p.decided_by FROM proposals p"""
-CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
+CERTAINTY_ORDER_SQL = "p.probability DESC, p.score DESC, p.number"
 BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.duplicate_id) AND EXISTS (SELECT 1 FROM questions
     WHERE id = p.original_id)"""
 LINKED_SQL = """EXISTS (
@@ -47,7 +47,7 @@ class CandidatePair:
 
     duplicate_id: str
     original_id: str
-    probability: float | None
+    probability: float
     score: float
     ranker: str
 
@@ -136,6 +136,14 @@ def read_decisions(archive: Archive, ranker: str) -> list[tuple[float, bool]]:
     return [(score, bool(accepted)) for score, accepted in archive._connection.execute(sql, (ranker,))]
 
 
+def revise_proposals(archive: Archive, ranker: str, probability: Callable[[float], float]) -> None:
+    """Give each undecided pair that a ranker proposed another probability, that of its similarity."""
+    sql = "SELECT number, score FROM proposals WHERE ranker = ? AND state IN ('open', 'skipped')"
+    with write_transaction(archive) as connection:
+        rows = [(probability(score), number) for number, score in connection.execute(sql, (ranker,)).fetchall()]
+        connection.executemany("UPDATE proposals SET probability = ? WHERE number = ?", rows)
+
+
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
     """Return the proposal decided last, by anyone or by one user; `undo_decision` would reopen it."""
     sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.decided_by = ?1 OR ?1 IS NULL)
@@ -189,9 +197,8 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
         return "", ()
     last = get_proposal(archive, after_id)
     if state == "open":
-        certainty = -1 if last.probability is None else last.probability
-        after = " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)"
-        return after, (certainty, last.score, last.id)
+        after = " AND (-p.probability, -p.score, p.number) > (-?3, -?4, ?5)"
+        return after, (last.probability, last.score, last.id)
     if last.decided_at is None:  # its decision was undone, so its position is unknown: the list starts over
         return "", ()
     sign = ">" if state == "skipped" else "<"
@@ -209,23 +216,11 @@ class ProposalScan:
     docid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScanProgress:
-    """Progress of the scan: the number of remaining questions."""
-
-    remaining: int
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all questions have been scanned."""
-        return self.remaining == 0
-
-
-def scan_progress(archive: Database) -> ScanProgress | None:
-    """Return the progress of the scan; None if there is none."""
+def count_unscanned(archive: Database) -> int | None:
+    """Return the number of questions that the scan has still to look at; None before it begins."""
     rows = archive._connection.execute("SELECT change, docid FROM proposal_scans").fetchall()
     sql = "SELECT COUNT(*) FROM questions WHERE (change, number) > (?, ?)"
-    return ScanProgress(fetch_int(archive, sql, *rows[0])) if rows else None
+    return fetch_int(archive, sql, *rows[0]) if rows else None
 
 
 def open_scan(archive: Archive, fingerprint: str) -> ProposalScan:

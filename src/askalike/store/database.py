@@ -322,7 +322,11 @@ class FirstTextStore:
 SCHEMA_VERSION = 2
 UPGRADE_SQL = f"""BEGIN IMMEDIATE; DROP TABLE proposal_scans;
 CREATE TABLE proposal_scans (fingerprint TEXT PRIMARY KEY, change INTEGER NOT NULL, docid INTEGER NOT NULL)
-WITHOUT ROWID; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"""
+WITHOUT ROWID;
+UPDATE proposals SET probability = MIN(MAX(score, 0), 1) WHERE probability IS NULL;
+DROP INDEX proposals_by_certainty;
+CREATE INDEX proposals_by_certainty ON proposals (state, probability DESC, score DESC, number);
+PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"""
 """From schema 1, of which moderators' queues are looked for again."""
 
 

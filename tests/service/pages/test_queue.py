@@ -76,7 +76,7 @@ def test_key_pressed_while_a_pair_loads_counts(visit, service) -> None:
 def test_key_pressed_while_the_page_loads_counts(visit, service) -> None:
     page = visit(QUEUE)
     held: list[Any] = []
-    page.route("**/htmx.min.js*", lambda route: held.append(route))  # noqa: PLW0108 – Playwright needs a function
+    page.route("**/htmx.min.js*", lambda route: held.append(route))
     page.reload(wait_until="commit")
     page.get_by_role("button", name="They do not").wait_for()
     page.keyboard.press("r")
