@@ -2,8 +2,8 @@
 
     python experiments/decisions.py beer ai cs -o experiments/reports/decisions.json
 
-The archives and the judgements are those of `experiments/pairs.py`; a known duplicate is right, too, and pairs without a
-label are left out. The pairs are decided 20 at a time, the most similar first, as in the queue. Of the next 20 the
+The archives and the judgements are those of `experiments/pairs.py`; a known duplicate is right, too, and pairs without
+a label are left out. The pairs are decided 20 at a time, the most similar first, as in the queue. Of the next 20 the
 report has how many are right, and how many the probabilities expect to be, before any decision and after those so far.
 """
 

@@ -56,8 +56,8 @@ MIN_FIT = 0.1
 """Minimum fit of answers to their own question for comparisons relative to it."""
 INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.61, 13.67, -0.48
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
-SHIFT_SPREAD = 1.0
-"""Standard deviation of the shift of the log odds that is expected before any decision."""
+SHIFT_SPREAD = 0.5
+"""Standard deviation of the shift of the log odds that is expected before any decision; see experiments/decisions.py."""
 MIN_DECISIONS = 50
 """Number of decisions from which a probability is sure."""
 MAX_STEPS = 50
