@@ -137,8 +137,6 @@ class CompositeRanker(Ranker):
 class CompositeSearcher(Searcher):
     """The searchers of a composite ranker's parts, all opened on one view."""
 
-    completes_words = True
-
     def __init__(self, ranker: CompositeRanker, view: Snapshot) -> None:
         super().__init__(ranker.name, view)
         self.parts = tuple(part.open(view) for part in ranker.parts)

@@ -57,8 +57,6 @@ class Searcher(ABC):
 
     correctors: Sequence[Corrector] = ()
     """Correct the spelling of queries with the searcher's own words."""
-    completes_words = False
-    """Whether unfinished words of queries are completed, for a part that reads whole words."""
     detects_language = False
     """Whether the language of a query matters where neither query nor archive has one."""
     languages: Sequence[str] | None = None
