@@ -20,7 +20,7 @@ from askalike.rankers.lexical import TermExtractor
 from askalike.search.archive_retriever import MAX_DEPTH_FACTOR
 from askalike.search.readings import CLEAR_TERMS, MAX_SENTENCES, MIN_TERMS, QUESTION_MARKS
 from askalike.search.select import ANSWERED_FIRST
-from askalike.service.widget import build_widget
+from askalike.service.widget import build_widget, formula_files
 from askalike.store.contents import has_content
 from askalike.store.records import find_originals
 from askalike.text.analyzer import CONTRACTING, DROPPED_MARKS, MAX_JOINED
@@ -47,6 +47,7 @@ __all__ = [
     "chunks",
     "extract_snippet",
     "find_originals",
+    "formula_files",
     "has_content",
     "hash_word",
     "plain_text",

@@ -15,6 +15,13 @@ NEEDLESS_BREAK = re.compile(r",?\n(?=[\]}):;])|([\[{(,;=>&|])\n")
 """A line break that does not end a statement, and a comma that nothing follows; the other breaks are kept."""
 
 
+def formula_files() -> dict[str, Traversable]:
+    """Return the files that draw formulas, by their paths below the folder of `widget.js`: a script and KaTeX."""
+    vendor = files("askalike.service.pages") / "static" / "vendor" / "katex"
+    katex = {f"static/vendor/katex/{name}": vendor / name for name in ("katex.min.js", "katex.LICENSE")}
+    return {"formulas.js": SCRIPTS / "formulas.js", **katex}
+
+
 def build_widget(source: Traversable) -> str:
     """Return a script for a page of any site, in a scope of its own: the list of similar questions, then `source`.
 
