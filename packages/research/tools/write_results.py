@@ -508,11 +508,11 @@ def keys_section(rows: Sequence[Report]) -> Iterator[str]:
     for row in rows:
         by_kind.setdefault(row["kind"], []).append(row)
     pairs = zip(by_kind.pop("keys"), by_kind.pop("words"), strict=True)
-    typed = [
-        (own["archive"], f"{own['n']:,}", str(own["vanished in 1,000"]), *(str(own[f"found at {part} %"]) for part in KEY_PARTS),
-         f"{words['first']} (n = {words['n']})", str(words["first with 's"]))
-        for own, words in pairs
-    ]  # fmt: skip
+    typed = []
+    for own, words in pairs:
+        found = [str(own[f"found at {part} %"]) for part in KEY_PARTS]
+        first = f"{words['first']} (n = {words['n']})", str(words["first with 's"])
+        typed.append((own["archive"], f"{own['n']:,}", str(own["vanished in 1,000"]), *found, *first))
     heads = [f"{row['archive']}: found, silent" for row in next(iter(by_kind.values()))]
     slips = [(kind, *(f"{r['found']}, {r['silent']} (n = {r['n']})" if r["n"] else "–" for r in own))
              for kind, own in by_kind.items()]  # fmt: skip
@@ -529,11 +529,11 @@ def keys_section(rows: Sequence[Report]) -> Iterator[str]:
 
 KEY_PARTS = (60, 80, 100)
 KEYS_INTRODUCTION = """\
-200 titles of each archive are typed key by key, with MiniLM, and five questions are shown at most. A list *vanishes* if it
-is empty between two keys at which there is one. *Found*: the title's own question is among the five after that share of
-its keys. *Complete word first*: a word of titles with which longer ones begin is typed alone, and no question without it
-stands before one with it. The settings were chosen on ai. Three faults that beer showed were mended, and one that cs
-showed; the rule for *held* misspellings was chosen by reading those of all three."""
+200 titles of each archive are typed key by key, with MiniLM, and five questions are shown at most. A list *vanishes* if
+it is empty between two keys at which there is one. *Found*: the title's own question is among the five after that share
+of its keys. *Complete word first*: a word of titles with which longer ones begin is typed alone, and no question
+without it stands before one with it. The settings were chosen on ai. Three faults that beer showed were mended, and one
+that cs showed; the rule for *held* misspellings was chosen by reading those of all three."""
 SLIPS_INTRODUCTION = """\
 The same with slips. *Two words* are the rarest two of a title that another has, too; a name is a word of a title that
 begins with a capital; *held* replaces a frequent word of a title by a misspelling that one or two questions have. Words
