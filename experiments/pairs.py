@@ -1,13 +1,13 @@
 """How many of the pairs that `dedupe` proposes ask the same, by pairs that were read one by one, as JSON.
 
     python experiments/pairs.py beer ai cs -o experiments/reports/pairs.json
-    python experiments/pairs.py beer ai cs --fit
+    python experiments/pairs.py ai cs --fit
 
 The archives are dumps of Stack Exchange sites, in folders of these names. `pairs.tsv` has ids and one judgement of each
-pair, by whether an answer to one question answers the other: pairs that are most similar by several measures, and a
-sample of what `dedupe` proposed before it compared titles. `--fit` prints the curve over similarity and size of the
-archive that fits the judgements best, which is the one in `askalike.moderation.pairs`: the pairs of all three archives
-had a part in it, so that its figures on these are not those of an archive that it has not seen.
+pair, by whether an answer to one question answers the other: pairs that are most similar by several measures, among
+them the 50 most similar of each archive, and a sample of what `dedupe` proposed before it compared titles. `--fit`
+prints the curve over similarity and size of the archive that fits the judgements best. Those of ai and cs gave the
+curve in `askalike.moderation.pairs`, and how much answers weigh; beer had no part in them.
 """
 
 import argparse
@@ -32,6 +32,7 @@ from askalike.store import Archive
 from askalike_research.experiments.provenance import collect_provenance
 
 JUDGED = Path(__file__).with_suffix(".tsv")
+MOST_SIMILAR = 50
 Judged = Mapping[str, Mapping[tuple[str, str], tuple[bool, bool]]]
 """Archive → pair → whether it asks the same, and whether it was proposed before titles were compared."""
 
@@ -54,11 +55,15 @@ def find(path: Path) -> tuple[PairValues, int, set[tuple[str, str]]]:
 
 
 def measure(path: Path, judged: Mapping[tuple[str, str], tuple[bool, bool]]) -> dict[str, object]:
-    """Return the shares of right pairs: of those proposed before, and of those proposed now that were read."""
+    """Return the shares of right pairs: of those proposed before, of those proposed now, and of the most similar ones.
+
+    Only pairs that were read count.
+    """
     pairs, size, links = find(path)
     curve = PairCurve(size)
     proposed = [pair for pair, value in pairs.items() if curve.probability(value) >= DEFAULT_PROBABILITY]
     read = [pair for pair in proposed if pair in judged]
+    first = sorted(judged.keys() & pairs.keys(), key=lambda pair: -pairs[pair])[:MOST_SIMILAR]
     before = [right for right, was_proposed in judged.values() if was_proposed]
     with Archive.open(path) as archive:
         provenance = collect_provenance(archive, shlex.join(["python", "experiments/pairs.py", *sys.argv[1:]]))
@@ -68,6 +73,7 @@ def measure(path: Path, judged: Mapping[tuple[str, str], tuple[bool, bool]]) -> 
         "proposed": len(proposed),
         "right": asdict(BinomialProportion(sum(judged[pair][0] for pair in read), len(read))),
         "expected": sum(curve.probability(pairs[pair]) for pair in read),
+        "right_most_similar": asdict(BinomialProportion(sum(judged[pair][0] for pair in first), len(first))),
         "right_before": asdict(BinomialProportion(sum(before), len(before))),
         "known_duplicates": asdict(BinomialProportion(len(links.intersection(proposed)), len(links))),
         "provenance": provenance,

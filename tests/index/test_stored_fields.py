@@ -68,7 +68,7 @@ def answers(searcher):
     prepared = searcher.prepare(QUERIES, ALL[0], FIELDS)
     absolute = [own.tolist() for own in searcher.match(prepared, pools).absolute]
     speller = searcher.speller
-    words = speller.complete("w"), speller.complete("w1"), speller.unknown(["w01", "no"])
+    words = speller.complete("w"), speller.complete("w1"), speller.count(["w01", "no"])
     searches = [NearSearch("w01", 1), NearSearch("x02", 1, open_end=True)]
     near = speller.near_each(searches), speller.docids_of_each(["w03"], 40)
     hits = [(f.docids.tolist(), f.scores.tolist()) for f in found]

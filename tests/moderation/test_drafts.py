@@ -179,7 +179,7 @@ def test_find_groups_with_proposals_until_rejected(groups) -> None:
     assert find_groups(groups) == [["1", "2"], ["3", "4"]]
     add_proposals(groups, [
         CandidatePair("5", "6", 0.95, 1.0, "bm25"), CandidatePair("7", "1", 0.8, 1.0, "bm25"),
-        CandidatePair("7", "3", None, 9.0, "bm25"),
+        CandidatePair("7", "3", 0.1, 9.0, "bm25"),
     ])  # fmt: skip
     assert find_groups(groups) == [["1", "2"], ["3", "4"], ["5", "6"]]
     assert find_drafts(groups) == 2

@@ -2,7 +2,6 @@
 
 import pytest
 
-from askalike import rankers
 from askalike.core.records import Question
 from askalike.moderation.pairs import MIN_DECISIONS, PairCurve, fit_pair_curve
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal, list_proposals
@@ -12,7 +11,7 @@ def test_probability_rises_with_similarity_and_falls_with_size():
     small, large = PairCurve(500), PairCurve(50_000)
     values = [small.probability(step / 10) for step in range(11)]
     assert values == sorted(values)
-    assert values[0] < 0.01 < 0.95 < values[-1]
+    assert values[0] < 0.01 < 0.9 < values[-1]
     assert large.probability(0.8) < small.probability(0.8)
 
 
@@ -37,5 +36,5 @@ def test_decisions_are_read_from_the_queue(archive):
     add_proposals(archive, [CandidatePair(*pair, 0.5, 0.7, "bm25") for pair in ("ab", "cd", "ef")])
     for proposal, decision in zip(list_proposals(archive, "open"), ("accept", "reject", "skip"), strict=True):
         decide_proposal(archive, proposal.id, decision)
-    assert fit_pair_curve(archive, rankers.create("bm25")).decisions == 2
-    assert fit_pair_curve(archive, rankers.create("tfidf")).decisions == 0
+    assert fit_pair_curve(archive, "bm25").decisions == 2
+    assert fit_pair_curve(archive, "tfidf").decisions == 0

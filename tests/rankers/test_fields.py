@@ -124,7 +124,7 @@ def test_a_line_pasted_from_code_is_no_title(typed, expected):
 
 
 @pytest.mark.parametrize("prefix", [False, True])
-@pytest.mark.parametrize("typed", ["bag cab", "a cab, a bed and a fa", "deed nowhere", "Cab bag fed"])
+@pytest.mark.parametrize("typed", ["bag cab", "a cab, a bed and a dee", "deed nowhere", "Cab bag fed"])
 def test_question_is_found_by_title_or_text(archive, typed, prefix):
     archive.upsert([Question(f"other {n}", f"bag {word}", f"a cab {word * n}") for n, word in enumerate("bdfh", 1)])
     docids = np.arange(1, 8)

@@ -65,7 +65,7 @@ def test_new_questions_appear_while_duplicates_are_sought(serve, archive) -> Non
 def served(copy, serve_all) -> Service:
     """A service that looks for no duplicates by itself; three were found before."""
     archive = copy()
-    propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", None))
+    propose_pairs(archive, ("r001", "r100", 0.9), ("r002", "r101", 0.8), ("r003", "r102", 0.7))
     return serve_all(archive, options=("--set", "propose=0"))
 
 
@@ -84,14 +84,20 @@ def test_decisions_over_http(served: Service) -> None:
         links = served.get(f"{V1}/links?question=r001&kind=duplicate").json["links"]
         return ("r001", "r100") in [(link["source"], link["target"]) for link in links]
 
+    def first_probability() -> float:
+        return float(served.get(f"{V1}/duplicates").json["duplicates"][0]["probability"])
+
     assert (decide(first, "accept"), linked()) == (200, True)
     assert decide(first, "reject") == 409
     assert (decide(first, "undo"), linked()) == (200, False)
     assert (decide(second, "reject"), decide(third, "skip")) == (200, 200)
+    rejected = first_probability()
     assert (list_duplicates(served), list_duplicates(served, state="rejected")) == (
         [("r001", "r100")],
         [("r002", "r101")],
     )
+    assert (decide(second, "undo"), decide(second, "accept")) == (200, 200)
+    assert first_probability() > rejected
     assert (decide(999, "accept"), decide(first, "close"), decide(first, "undo")) == (404, 422, 409)
     assert served.get(f"{V1}/duplicates?after=999").status == 404
 

@@ -23,7 +23,7 @@ def archive(archive):
     return archive
 
 
-def pair(one, other, probability=None, score=1.0):
+def pair(one, other, probability=0.5, score=1.0):
     return CandidatePair(one, other, probability, score, "bm25")
 
 
@@ -35,8 +35,8 @@ def duplicate_links(archive):
     return [(link.source, link.target) for link in archive.view().links()]
 
 
-def test_most_certain_come_first_uncalibrated_last(archive):
-    found = [pair("a", "b", 0.5), pair("c", "d", 0.9), pair("e", "f", None, 3), pair("g", "h", None, 7)]
+def test_most_certain_then_most_similar_come_first(archive):
+    found = [pair("a", "b", 0.5), pair("c", "d", 0.9), pair("e", "f", 0.2, 3), pair("g", "h", 0.2, 7)]
     assert add_proposals(archive, found) == 4
     assert pending(archive) == ["cd", "ab", "gh", "ef"]
     first = pending_proposals(archive)[0]

@@ -172,7 +172,10 @@ def main() -> None:
     os.environ[SAFE_PATH] = "1"
     try:
         command = _find_command()
-        register(app, command) if command else register_summaries(app)
+        if command:
+            register(app, command)
+        elif sys.argv[1:] != ["--version"]:
+            register_summaries(app)
         code = app(prog_name="askalike", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:  # before typer, which handles it itself, has started
@@ -204,7 +207,7 @@ def _find_command() -> str:
     """Return the command in the command line, to be run or completed; empty if there is none."""
     completed = next((os.environ[name].split() for name in COMPLETION_VARIABLES if name in os.environ), sys.argv)
     name = next(iter(completed[1:]), "")
-    return name if name in HEADING_OF or name in _other_commands() else ""
+    return name if name in HEADING_OF or (name[:1] != "-" and name in _other_commands()) else ""
 
 
 def _discard_output() -> None:

@@ -11,7 +11,8 @@ from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_
 from askalike.health.templates import word_ngrams
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
-from askalike.store.contents import SAMPLE_SIZE, count_links, find_faults
+from askalike.store.contents import SAMPLE_SIZE, find_faults
+from askalike.store.labels import count_links
 from askalike.text.banners import words_after_banner
 from askalike.text.words import WORD
 

@@ -22,6 +22,7 @@ from askalike.store.contents import SplitSize
 from askalike.store.database import DATABASE_FILE
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
 from askalike.store.encoding_progress import EncodingProgress, read_encoding
+from askalike.store.labels import count_links
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.text.analyzer import Analyzer
 from askalike.text.passages import split_sentences
@@ -93,7 +94,7 @@ def compute_statistics(archive: Archive) -> ArchiveStatistics:
         **contents.count_content(view)._asdict(),
         summary=contents.summarise_archive(view),
         unfinished_import=contents.unfinished_import(view),
-        related_links=contents.count_links(view, "related"),
+        related_links=count_links(view, "related"),
         tags=count_questions_by(view, "tag", TOP_COUNT),
         categories=count_questions_by(view, "category", TOP_COUNT),
         languages=count_questions_by(view, "language", TOP_COUNT, default=view.language),

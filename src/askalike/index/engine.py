@@ -111,8 +111,8 @@ class VectorsWriter(FollowingWriter, Protocol):
 class Speller(Protocol):
     """Finds terms that are spelt similarly to a word; see TermVocabulary."""
 
-    def unknown(self, terms: Sequence[str]) -> set[str]:
-        """Return the terms that no document contains."""
+    def count(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the df of each term that a live document contains, at least 1; others are left out."""
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the lowest docids of the questions that contain each term, up to a limit."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
@@ -24,13 +24,12 @@ from askalike.moderation.pairs import (
     pair_key,
 )
 from askalike.rankers import Ranker, create
-from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
-DEFAULT_PROBABILITY = 0.5
-"""Minimum probability of a pair that links two questions."""
+DEFAULT_PROBABILITY = 0.6
+"""Minimum probability of a pair that links two questions: seven of ten are expected to be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +85,8 @@ def dedupe(
     path = Path(path)
     _require_writable(path)
     ranker = create(ranker, None, archive)
-    part: Any = ranker.part if isinstance(ranker, DistinctRanker) else ranker  # clusters need all hits
-    curve = fit_pair_curve(archive, part)
-    pairs = {pair: curve.probability(similarity) for pair, similarity in find_pairs(archive, part, progress).items()}
+    curve = fit_pair_curve(archive, ranker.name)
+    pairs = {pair: curve.probability(similarity) for pair, similarity in find_pairs(archive, ranker, progress).items()}
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
     _write_csv(path, proposals)
     return DedupeReport(min_probability, curve, proposals, *_agreement(archive, ranker, proposals))

@@ -41,12 +41,12 @@ def find_groups(archive: Archive) -> list[list[str]]:
     pairs: PairValues = {}
     proposed: set[str] = set()
     for proposal in list_proposals(archive, "open", MAX_PROPOSALS):
-        if (proposal.probability or 0.0) < MIN_JOINING_PROBABILITY:
+        if proposal.probability < MIN_JOINING_PROBABILITY:
             break  # the most probable come first
         one, other = (name_of.get(id, id) for id in (proposal.duplicate_id, proposal.original_id))
         proposed |= {proposal.duplicate_id, proposal.original_id}
         if one != other:
-            pairs[pair_key(one, other)] = max(proposal.probability or 0.0, pairs.get(pair_key(one, other), 0.0))
+            pairs[pair_key(one, other)] = max(proposal.probability, pairs.get(pair_key(one, other), 0.0))
     joined = {name: min(group) for group in cluster_pairs(pairs, MIN_JOINING_PROBABILITY) for name in group}
     members: dict[str, list[str]] = defaultdict(list)
     for id in dict.fromkeys((*name_of, *sorted(proposed))):

@@ -2,54 +2,62 @@
 
 It is the mean of how similar the titles are, and the whole texts. With an encoder it is the similarity of vectors:
 words in common are no evidence in titles of one pattern. Titles that are one telling word or number apart are not the
-same, and what both bodies quote, such as a form or an exercise, weighs nothing.
+same, and what both bodies quote, such as a form or an exercise, weighs nothing. Two questions about one thing ask the
+same if the answers to one fit the title of the other as well as its own.
 
-The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of three sites that were
+The probability that both ask the same is a logistic curve over the similarity, fitted to pairs of two sites that were
 read one by one (`experiments/pairs.py`). The more questions an archive has, the more are similar by chance. The
 decisions on its pairs shift the curve, each from the first on.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import combinations, islice
+from itertools import accumulate, chain, combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from askalike.calibration.differences import TitleDifferences
-from askalike.calibration.features import CALIBRATION_DEPTH
-from askalike.core.arrays import Docids, Floats
 from askalike.core.iteration import Progress, chunks
 from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.records import Question
-from askalike.rankers import Ranker, Retrieved, Searcher, create, open_current, resume_work, search
-from askalike.store import Archive
-from askalike.store.candidate_pairs import read_decisions
+from askalike.encoders import Encoder, concatenate_parts
+from askalike.index.engine import IN_MEMORY
+from askalike.rankers import Ranker, create, open_current, resume_work
+from askalike.store import Archive, View
+from askalike.store.candidate_pairs import read_decisions, revise_proposals
 from askalike.text.analyzer import content_analyzer
 from askalike.text.courtesies import split_request
 from askalike.text.words import WORD, fold_title
 
 BATCH_SIZE = 1_024
-MIN_SIMILARITY = 0.5
-"""Minimum similarity of a link."""
+MIN_SIMILARITY = 0.6
+"""Minimum similarity of a pair's titles and texts, on average."""
 PASSAGE_WORDS = 8
 """Number of consecutive words that two bodies have in common if they quote the same text."""
 MAX_BODY_WORDS = 1_000
 """Maximum number of words of a body that are compared."""
 CACHED_BODIES = 4_096
-FORMAT = 1
-"""Of saved links; another one searches again."""
-Link = tuple[str, str, float]
-"""(question id, hit id, similarity from this question to the hit)."""
+NEIGHBOURS = 10
+"""Number of questions that are compared with each."""
+FORMAT = 2
+"""Of saved pairs; another one searches again."""
+SavedPair = tuple[str, str, float]
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
-INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -8.01, 14.85, -0.55
+MAX_ANSWERS = 3
+"""Maximum number of a question's answers that are compared: the accepted one, then those with the most votes."""
+FIT_WEIGHT, USUAL_FIT = 0.75, 0.9
+"""Increase of the similarity per fit of the answers above the usual one; see AnswerFit."""
+MIN_FIT = 0.1
+"""Minimum fit of answers to their own question for comparisons relative to it."""
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.61, 13.67, -0.48
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
-SHIFT_SPREAD = 1.0
-"""Standard deviation of the shift of the log odds that is expected before any decision."""
+SHIFT_SPREAD = 0.5
+"""Standard deviation of the shift of the log odds that is expected before any decision; see experiments/decisions.py."""
 MIN_DECISIONS = 50
 """Number of decisions from which a probability is sure."""
 MAX_STEPS = 50
@@ -63,60 +71,50 @@ def pair_key(one: str, other: str) -> tuple[str, str]:
 
 
 class PairFinder:
-    """Finds the questions that are similar to others of the archive. searcher: opened on the whole of it."""
+    """Finds the questions that are similar to others of an archive, with a ranker whose index is up to date."""
 
-    def __init__(self, searcher: Searcher) -> None:
-        self._searcher = searcher
+    def __init__(self, ranker: Ranker, view: View) -> None:
+        self._searcher, self._view = ranker.open(view), view
+        own = (part.vector_scores.encoder for part in (ranker, *ranker.parts) if part.vector_scores)
+        self._encoder = next((encoder for encoder in own if encoder.compares_fields), None)
         self._differences = TitleDifferences(tuple)  # no words are counted for sameness
         self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
-    def find(self, questions: Sequence[Question]) -> list[Link]:
-        """Return the links of some questions: to those that each finds by its title or its whole text."""
-        if not questions:
-            return []
-        whole = {q.id: replace(q, id=f"\n{q.id}", title=self._read_title(q)) for q in questions}  # finds itself, too
-        readings = [{id: replace(question, body="") for id, question in whole.items()}, whole]
-        found = [search(self._searcher, reading, CALIBRATION_DEPTH + 1) for reading in readings]
-        own = self._searcher.view.docids(whole)
-        docids = [
-            np.unique(np.concatenate([[own[id]], *(each.docids[row] for each in found)])).astype(np.int64)
-            for row, id in enumerate(whole)
-        ]
-        by_title, by_text = (_compare(self._searcher, each, docids) for each in found)
-        texts = self._searcher.view.questions_by_docid(np.concatenate(docids).tolist())
-        links: list[Link] = []
-        for row, question in enumerate(questions):
-            place = docids[row].tolist().index(own[question.id])
-            titles, wholes = (np.minimum(each[row] / max(each[row][place], 1e-9), 1) for each in (by_title, by_text))
-            for docid, title, text in zip(docids[row].tolist(), titles.tolist(), wholes.tolist(), strict=True):
-                hit = texts.get(docid)
-                if hit and hit.id != question.id and title + text >= 2 * MIN_SIMILARITY:
-                    links.append((question.id, hit.id, self._combine(question, hit, title, text)))
-        return links
+    def find(self, questions: Sequence[Question]) -> PairValues:
+        """Return the pairs of some questions with the questions of the archive that are most similar to them."""
+        docids = self._view.docids([question.id for question in questions])
+        asked = {docids[question.id]: question for question in questions if question.id in docids}
+        found = self._searcher.find_neighbours(asked, NEIGHBOURS)
+        similarities = {
+            (question, found.questions[docid]): (title, text)
+            for question, *row in zip(asked.values(), found.docids, found.titles, found.texts, strict=True)
+            for docid, title, text in zip(*(values.tolist() for values in row), strict=True)
+            if title + text >= 2 * MIN_SIMILARITY
+        }
+        fits = compare_answers(self._encoder, self._view, similarities) if self._encoder else {}
+        return {
+            pair_key(one.id, other.id): self._combine(one, other, *values, fits.get((one, other), USUAL_FIT))
+            for (one, other), values in similarities.items()
+        }
 
-    def _combine(self, question: Question, hit: Question, title: float, text: float) -> float:
+    def _combine(self, question: Question, hit: Question, title: float, text: float, fit: float) -> float:
         """Return the similarity of two questions from those of their titles and their whole texts.
 
         Bodies that quote the same text are no more similar than the titles, unless the titles are equal.
+        fit: of their answers.
         """
         titles = self._read_title(question), self._read_title(hit)
-        if len(set(map(fold_title, titles))) == 1:
-            return (title + text) / 2
-        sameness = self._differences.sameness(*titles, hit.language or self._searcher.language)
-        own, other = (self._passages(each.body, each.markup) for each in (question, hit))
-        return sameness * (title + (min(title, text) if own & other else text)) / 2
+        is_same = len(set(map(fold_title, titles))) == 1
+        sameness = 1.0
+        if not is_same:
+            sameness = self._differences.sameness(*titles, hit.language or self._view.language)
+            own, other = (self._passages(each.body, each.markup) for each in (question, hit))
+            text = min(title, text) if own & other else text
+        return min(max(sameness * (title + text) / 2 + FIT_WEIGHT * (fit - USUAL_FIT), 0), 1)
 
     def _read_title(self, question: Question) -> str:
         """Return a title without courtesies."""
-        return " ".join(split_request(question.title, question.language or self._searcher.language))
-
-
-def _compare(searcher: Searcher, found: Retrieved, docids: Sequence[Docids]) -> Sequence[Floats]:
-    """Return how similar each query is to its documents: by vectors if the ranker has some, else by words."""
-    scored = searcher.score(found.queries, docids, found)
-    dense = [part for part in scored.parts if part.similarities is not None] or [scored]
-    rows = zip(*(part.absolute or () for part in dense), strict=True)
-    return [np.mean([np.nan_to_num(scores) for scores in row], axis=0) for row in rows]
+        return " ".join(split_request(question.title, question.language or self._view.language))
 
 
 def find_passages(body: str, markup: Any) -> frozenset[int]:
@@ -127,54 +125,74 @@ def find_passages(body: str, markup: Any) -> frozenset[int]:
     return frozenset(hash(" ".join(run)) for run in runs)
 
 
-def combine_links(links: Iterable[Link]) -> PairValues:
-    """Return the mean similarity of the questions that find each other. A repeated link counts once."""
-    by_direction = {(question_id, hit_id): similarity for question_id, hit_id, similarity in links}
-    return {
-        (one, other): (similarity + by_direction[other, one]) / 2
-        for (one, other), similarity in by_direction.items()
-        if one < other and (other, one) in by_direction
-    }
+def compare_answers(
+    encoder: Encoder, view: View, pairs: Collection[tuple[Question, Question]]
+) -> dict[tuple[Question, Question], float]:
+    """Return how well the title of each question of a pair fits the answers to the other: by cosines of an encoder.
+
+    That is relative to the other's own title, at most 1, and the mean of both. Pairs without answers are left out.
+    """
+    questions = {question.id: question for pair in pairs for question in pair}
+    answers = {id: own[:MAX_ANSWERS] for id, own in view.get_answers_to(questions).items() if own}
+    if not answers:
+        return {}
+    if view.engine != IN_MEMORY:
+        encoder.share_vectors(view.path, len(view))
+    titles = [replace(question, body="") for question in questions.values()]
+    cosines = [concatenate_parts(encoder.encode_documents(own)) for own in (titles, [*chain(*answers.values())])]
+    rows = dict(zip(questions, cosines[0], strict=True))
+    ends = accumulate(map(len, answers.values()))
+    replies = {id: cosines[1][end - len(own) : end] for (id, own), end in zip(answers.items(), ends, strict=True)}
+    low = encoder.unrelated_score
+
+    def fit(title: str, answered: str) -> float:
+        return float(np.maximum((replies[answered] @ rows[title] - low) / (1 - low), 0).mean())
+
+    fits = {}
+    for pair in pairs:
+        directions = [(a.id, b.id) for a, b in (pair, pair[::-1]) if b.id in answers]
+        relative = [min(fit(title, to) / max(fit(to, to), MIN_FIT), 1) for title, to in directions]
+        if relative:
+            fits[pair] = sum(relative) / len(relative)
+    return fits
 
 
 def find_pairs(archive: Archive, ranker: Ranker, progress: Progress | None = None) -> PairValues:
-    """Return the pairs of questions that find each other.
+    """Return the pairs of all questions with those most similar to them.
 
-    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
-    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers`
-    share the searches.
+    They are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous one,
+    see `resume_work`. Memory grows with the number of pairs, not with the texts. The processes of `use_workers` share
+    the searches.
     """
     view = archive.view()
     n = len(view)
 
-    def search_from(done: int) -> Iterator[list[Link]]:
-        searcher = open_current(ranker, view)
+    def search_from(done: int) -> Iterator[list[SavedPair]]:
+        open_current(ranker, view)
         batches = islice(chunks((question for _, question in view.questions()), BATCH_SIZE), done, None)
-        for number, links in enumerate(_search_batches(archive, searcher, ranker, batches), done + 1):
-            yield links
+        for number, pairs in enumerate(_search_batches(archive, ranker, batches), done + 1):
+            yield [(*pair, value) for pair, value in pairs.items()]
             if progress:
                 progress(min(number * BATCH_SIZE, n), n)
 
-    key = [FORMAT, MIN_SIMILARITY, PASSAGE_WORDS]
+    key = [FORMAT, MIN_SIMILARITY, NEIGHBOURS, PASSAGE_WORDS]
     lines = resume_work("neighbours", ranker, view, key, math.ceil(n / BATCH_SIZE), search_from)
-    return combine_links(tuple(link) for links in lines for link in links)
+    return {(one, other): value for line in lines for one, other, value in line}
 
 
-def _search_batches(
-    archive: Archive, searcher: Searcher, ranker: Ranker, batches: Iterable[Sequence[Question]]
-) -> Iterator[list[Link]]:
+def _search_batches(archive: Archive, ranker: Ranker, batches: Iterable[Sequence[Question]]) -> Iterator[PairValues]:
     if not has_workers():
-        return map(PairFinder(searcher).find, batches)
+        return map(PairFinder(ranker, archive.view()).find, batches)
     values = ranker.name, dict(ranker.values)
     return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values), batches)
 
 
 def _search_batch(
     path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], batch: Sequence[Question]
-) -> list[Link]:
-    """Return the links of one batch, in a worker that opens the committed archive and index."""
+) -> PairValues:
+    """Return the pairs of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
-        return PairFinder(create(*ranker, archive).open(archive.view())).find(batch)
+        return PairFinder(create(*ranker, archive), archive.view()).find(batch)
 
 
 class PairCurve(NamedTuple):
@@ -215,9 +233,14 @@ class PairCurve(NamedTuple):
         return INTERCEPT + SIMILARITY_WEIGHT * similarity + SIZE_WEIGHT * size
 
 
-def fit_pair_curve(archive: Archive, ranker: Ranker) -> PairCurve:
-    """Return the curve of an archive, with the decisions on pairs that this ranker proposed."""
-    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker.name))
+def fit_pair_curve(archive: Archive, ranker: str) -> PairCurve:
+    """Return the curve of an archive, with the decisions on pairs that the ranker of that name proposed."""
+    return PairCurve(len(archive.view())).learn(read_decisions(archive, ranker))
+
+
+def learn_decisions(archive: Archive, ranker: str) -> None:
+    """Give the open proposals of a ranker the probabilities that the decisions so far teach."""
+    revise_proposals(archive, ranker, fit_pair_curve(archive, ranker).probability)
 
 
 def _sigmoid(value: float) -> float:

@@ -17,8 +17,9 @@ from askalike.core.model_folders import LearnedLabels
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.models import SEED_SETTING, list_recipes
+from askalike.rankers._queries_and_results import Texts
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Searcher
+from askalike.rankers._searcher import Neighbours, Searcher
 from askalike.store import Snapshot, TrainingView
 from askalike.text.clean import CodeRule
 
@@ -136,8 +137,6 @@ class CompositeRanker(Ranker):
 class CompositeSearcher(Searcher):
     """The searchers of a composite ranker's parts, all opened on one view."""
 
-    completes_words = True
-
     def __init__(self, ranker: CompositeRanker, view: Snapshot) -> None:
         super().__init__(ranker.name, view)
         self.parts = tuple(part.open(view) for part in ranker.parts)
@@ -147,6 +146,15 @@ class CompositeSearcher(Searcher):
         self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
         self.bridges_languages = any(part.bridges_languages for part in self.parts)
         self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
+
+    def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
+        """Return those of the first part with vectors, else of the first that retrieves.
+
+        Words in common are no evidence in titles of one pattern.
+        """
+        retrieving = [part for part in self.parts if part.proposes]
+        chosen = next((part for part in retrieving if part.has_similarity), retrieving[0])
+        return chosen.find_neighbours(questions, k)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

@@ -36,8 +36,8 @@ def read_compounds(
         return list(queries)
     candidates = {(word, one.language) for one, own in zip(queries, words, strict=True) for word in _candidates(own)}
     stems = {key: _stem(*key, analyzer) for key in candidates}
-    unknown = postings.speller.unknown(sorted(set(filter(None, stems.values()))))
-    known = {key: stem for key, stem in stems.items() if stem and stem not in unknown}
+    counts = postings.speller.count(sorted(set(filter(None, stems.values()))))
+    known = {key: stem for key, stem in stems.items() if stem in counts}
     return [_join_and_divide(one, own, known) if own else one for one, own in zip(queries, words, strict=True)]
 
 

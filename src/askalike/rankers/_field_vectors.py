@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,13 @@ from askalike.rankers._queries_and_results import fill_missing, is_title
 Text = Question | Answer
 NO_TEXT: Final = Question("", "")
 """The answer of a question without one, if nothing else is encoded."""
+
+
+class RelativeQueries(NamedTuple):
+    """Queries' vectors, (n, dim): its own document has the score 1 + lowest, an unrelated one lowest, (n,)."""
+
+    vectors: NDArray[np.float32]
+    lowest: NDArray[np.float32]
 
 
 class FieldEncoder:
@@ -56,6 +63,23 @@ class FieldEncoder:
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
         return _join(vectors, weights)
+
+    def relate(self, documents: Vectors, unrelated_score: float) -> Sequence[RelativeQueries]:
+        """Return documents' titles, then their whole texts, as queries; nothing without vectors of titles alone.
+
+        A title is compared with titles and with whole texts, as a query is.
+        """
+        [part, *_] = documents.parts
+        if part.is_sparse or len(self.fields) == 1 or "title" not in self.fields:
+            return ()
+        fields = part.values.reshape(len(part.values), len(self.fields), -1)
+        titles = np.repeat(fields[:, [self.fields.index("title")]], len(self.fields), axis=1)
+        related = []
+        for read, weights in zip((titles, fields), self._weights, strict=True):
+            queries = (read * weights[None, :, None]).reshape(part.values.shape)
+            range = np.maximum((queries * part.values).sum(axis=1) - unrelated_score, 1e-9)
+            related.append(RelativeQueries(queries / range[:, None], unrelated_score / range))
+        return related
 
     def select_query(self, query: Question) -> Question:
         """Return the text of a query that is encoded for a single field, and that explanations read."""

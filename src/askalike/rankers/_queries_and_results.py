@@ -39,7 +39,7 @@ class ResolvedQuery:
     plain text of its title. language: None if unknown. is_foreign: whether it is in none of the texts' languages, and
     the encoder compares it with them all the same. prefix: whether its last word may be unfinished. corrections:
     misspelt or unfinished word as typed → the word that replaces it in `query` and `text`. finished: the query with its
-    unfinished word completed, for rankers that read whole words; None if it has none.
+    unfinished word completed, for rankers that read whole words; None if it is complete. completions: see Completion.
     """
 
     query: Question
@@ -51,6 +51,7 @@ class ResolvedQuery:
     prefix: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     finished: Question | None = None
+    completions: Mapping[str, float] = field(default_factory=dict)
 
 
 def is_title(query: Question) -> bool:
@@ -72,7 +73,7 @@ class Corrector(Protocol):
         """Return the queries with the misspelt words of their titles corrected."""
 
     def finish(self, queries: Sequence[ResolvedQuery], /) -> list[ResolvedQuery]:
-        """Return the queries with their unfinished last words completed."""
+        """Return the queries with what their unfinished last words may be."""
 
 
 class QueryReader(Protocol):
@@ -83,14 +84,16 @@ class QueryReader(Protocol):
     text_languages: Sequence[str]
     own_languages: Sequence[str]
     correctors: Sequence[Corrector]
-    completes_words: bool
     detects_language: bool
     bridges_languages: bool
 
 
-def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
-    """Return each query ready for the searcher, by its id in the run. prefix: the last words may be unfinished.
+def resolve(
+    searcher: QueryReader, queries: Mapping[str, Question], prefix: bool | Collection[str] = False
+) -> list[ResolvedQuery]:
+    """Return each query ready for the searcher, by its id in the run.
 
+    prefix: whether the last words may be unfinished, or the ids of the queries whose are. None is before a space.
     A query with the id of an archive's question is that question, and finds neither itself nor its rephrasings; one
     with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
     """
@@ -98,15 +101,17 @@ def resolve(searcher: QueryReader, queries: Mapping[str, Question], prefix: bool
     excluded = find_excluded(searcher.view, queries.values())
     resolved = []
     own = searcher.own_languages
+    typed = prefix if isinstance(prefix, Collection) else queries if prefix else ()
     for id, query in queries.items():
         language = find_language(searcher, query)
         is_foreign = bool(searcher.bridges_languages and language and own and language not in own)
         text = plain_text(query.title, "text")
-        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, is_foreign, prefix))
+        is_unfinished = id in typed and not (query.body or query.title)[-1:].isspace()
+        resolved.append(ResolvedQuery(query, excluded.get(query.id), id, text, language, is_foreign, is_unfinished))
     corrected = [one for one in resolved if not one.is_foreign]
     for corrector in searcher.correctors:
         corrected = corrector.correct(corrected)
-    for corrector in searcher.correctors if prefix and searcher.completes_words else ():
+    for corrector in searcher.correctors if typed else ():
         corrected = corrector.finish(corrected)
     by_id = {one.id: one for one in corrected}
     return [by_id.get(one.id, one) for one in resolved]

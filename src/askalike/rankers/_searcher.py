@@ -4,21 +4,29 @@ The documents to rank may be given, or limited by a filter.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.core.arrays import Docids, Ints, Scores
+from askalike.core.arrays import Docids, Floats, Ints, Scores
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import AllowedDocs, Filter
-from askalike.core.hits import CORRECTED, PAIR, Contribution, Explanation, Run
+from askalike.core.hits import CORRECTED, PAIR, TYPED_QUERY_ID, Contribution, Explanation, Run
 from askalike.core.records import Question
 from askalike.index.engine import TitlesSearcher
 from askalike.index.rows import find_distinct
-from askalike.rankers._queries_and_results import Corrector, Explanations, ResolvedQuery, Retrieved, Texts, resolve
+from askalike.rankers._queries_and_results import (
+    Corrector,
+    Explanations,
+    ResolvedQuery,
+    Retrieved,
+    Texts,
+    fill_missing,
+    resolve,
+)
 from askalike.store import Snapshot
 from askalike.text.words import fold_title, title_key
 
@@ -32,13 +40,23 @@ EXACT_BONUS = 1e-6
 """Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
 
 
+class Neighbours(NamedTuple):
+    """Questions that are similar to some questions of the archive, none of them to itself.
+
+    docids, titles, texts: for each question (n,); how similar the titles are, and the whole texts, from 0 to 1.
+    """
+
+    docids: Sequence[Docids]
+    questions: Texts
+    titles: Sequence[Floats]
+    texts: Sequence[Floats]
+
+
 class Searcher(ABC):
     """A ranker at one point in time: the index as it was committed when `Ranker.open` was called. Threads share it."""
 
     correctors: Sequence[Corrector] = ()
     """Correct the spelling of queries with the searcher's own words."""
-    completes_words = False
-    """Whether unfinished words of queries are completed, for a part that reads whole words."""
     detects_language = False
     """Whether the language of a query matters where neither query nor archive has one."""
     languages: Sequence[str] | None = None
@@ -86,6 +104,42 @@ class Searcher(ABC):
         known: what this searcher retrieved for the same queries, so that nothing is encoded or scored twice.
         """
 
+    def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
+        """Return the k questions or more that are most similar to each of some questions of the view, by docid.
+
+        A similarity is the mean of both directions, each relative to the score of the question itself.
+        """
+        found = self.find_similar(questions, k)
+        hits = self.view.questions_by_docid({docid for row in found for docid in row.tolist()})
+        docids = [np.array([docid for docid in row.tolist() if docid in hits], np.int64) for row in found]
+        finders: dict[int, list[int]] = {docid: [] for docid in hits}
+        for own, row in zip(questions, docids, strict=True):
+            for docid in row.tolist():
+                finders[docid].append(own)
+        there = self.compare_stored(questions, docids)
+        back = self.compare_stored(hits, [np.array(row, np.int64) for row in finders.values()])
+        means = []
+        for forward, backward in zip(there, back, strict=True):
+            scores = {docid: iter(row.tolist()) for docid, row in zip(hits, backward, strict=True)}
+            returned = ([next(scores[docid]) for docid in row.tolist()] for row in docids)
+            means.append([(one + other) / 2 for one, other in zip(forward, returned, strict=True)])
+        return Neighbours(docids, hits, *means)
+
+    def find_similar(self, questions: Texts, k: int) -> list[Docids]:
+        """Return for each question the k others that it finds by its title, and those that it finds by its text."""
+        found = [search(self, reading, k + 1).docids for reading in _read_twice(questions)]
+        return [np.setdiff1d(np.concatenate(rows), [own]) for own, *rows in zip(questions, *found, strict=True)]
+
+    def compare_stored(self, questions: Texts, docids: Sequence[Docids]) -> list[list[Floats]]:
+        """Return how similar each question's title, then its whole text, is to documents, relative to its own."""
+        pools = [np.append(row, own) for own, row in zip(questions, docids, strict=True)]
+        compared = []
+        for reading in _read_twice(questions):
+            scored = self.score(resolve(self, reading), pools)
+            scores = map(fill_missing, scored.absolute or ())
+            compared.append([np.minimum(row[:-1] / max(row[-1], 1e-9), 1) for row in scores])
+        return compared
+
     @abstractmethod
     def explain(
         self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
@@ -95,6 +149,13 @@ class Searcher(ABC):
         retrieved: from this searcher. texts: the documents by docid. exact: whether each word's contribution is exact,
         however long that takes; else words may have shares by which similar words they stand beside.
         """
+
+
+def _read_twice(questions: Texts) -> Iterator[dict[str, Question]]:
+    """Yield the questions' titles, then their whole texts, as queries that find the questions themselves, too."""
+    whole = {f"{TYPED_QUERY_ID}{docid}": replace(q, id=f"{TYPED_QUERY_ID}{docid}") for docid, q in questions.items()}
+    yield {id: replace(question, body="") for id, question in whole.items()}
+    yield whole
 
 
 def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:

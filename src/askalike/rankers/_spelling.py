@@ -6,7 +6,6 @@ such a term, since terms are stems and encoders need words.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -14,17 +13,19 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from askalike.core.records import Question
+from askalike.encoders.minilm_l6 import english_words
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
 from askalike.index.rows import find_distinct
+from askalike.rankers._completion import ArchiveWords, WordCompleter
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
 from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.store import Snapshot
 from askalike.text.analyzer import Analyzer
-from askalike.text.language import stop_words
+from askalike.text.language import ENGLISH, stop_words
 from askalike.text.typos import is_likely_typo
-from askalike.text.words import HYPHENS, WORD
+from askalike.text.words import HYPHENS, WORD, title_key
 
 MIN_LETTERS = 4
 """Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
@@ -38,6 +39,11 @@ INFLECTED_EDITS = 1
 """Number of edits of a word allowed in addition to those of its stem."""
 STEM_ENDING = 2
 """Number of a stem's last letters that may differ in a word: `batteri` is the stem of *battery*."""
+MAX_HELD, HELD_RATIO = 2, 100
+"""Maximum number of questions with a misspelling, and how many times as many have the word that it stands for."""
+HELD_LETTERS, HELD_ENDING = 6, 2
+"""Minimum length of such a misspelling, and length of the ending that it shares with the word, as *caller* and *called*
+do not; both also begin with the same letter."""
 MAX_TERMS, MAX_QUESTIONS = 3, 8
 """Maximum number of terms considered for a word, and of questions searched for a word with each term."""
 MAX_UNKNOWN = 2
@@ -65,12 +71,16 @@ def spelling_rules() -> dict[str, Any]:
 
 
 class _Word(NamedTuple):
-    """A word of a query that may be misspelt: its term, its position, and whether it may be unfinished."""
+    """A word of a query that may be misspelt: its term, its position, and whether it may be unfinished.
+
+    n_questions: the number of questions that have its term.
+    """
 
     term: str
     start: int
     end: int
     is_unfinished: bool
+    n_questions: int
 
 
 class _Pair(NamedTuple):
@@ -91,6 +101,7 @@ class _Typed(NamedTuple):
     term: str
     language: str | None
     is_unfinished: bool
+    n_questions: int
 
     @property
     def max_edits(self) -> int:
@@ -102,14 +113,17 @@ class SpellingCorrector:
     """Corrects the titles of queries with the words of a view.
 
     postings: the view's index. corrects: whether misspelt words are corrected; unfinished ones are completed anyway.
+    words: those of the archive.
     """
 
-    def __init__(self, view: Snapshot, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
+    def __init__(
+        self, view: Snapshot, postings: TermsSearcher, analyzer: Analyzer, corrects: bool, words: ArchiveWords
+    ) -> None:
         self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
+        self._words, self._completer = words, WordCompleter(postings, analyzer, words)
         self._meant: dict[_Typed, str | None] = {}
         self._pairs: dict[_TypedPair, tuple[str, ...]] = {}
         self._joined: dict[tuple[str, ...], bool] = {}
-        self._finished: dict[tuple[str, str | None], str | None] = {}
 
     def correct(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with the misspelt words of their titles corrected, and words joined as in the archive."""
@@ -120,31 +134,37 @@ class SpellingCorrector:
         return self._join_words(corrected) if is_joining else corrected
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        unknown, rows = self._find_unknown(queries)
+        counts, rows = self._find_rare(queries)
         if not rows:
             return queries
-        words = {row: list(self._long_words(queries[row])) for row in rows}
-        misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
+        words = {row: list(self._long_words(queries[row], counts)) for row in rows}
+        misspelt = {row: [word for word in own if word.n_questions <= MAX_HELD] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
         corrected = list(queries)
         for row, own in misspelt.items():
             one = queries[row]
             read = _replace_words(one, own, meant)
-            is_foreign = len(own) > MAX_UNKNOWN and 2 * len(own) > len(words[row])
-            distinct = {one.text[word.start : word.end] for word in own}
-            if not is_foreign or len(read.corrections) - len(one.corrections) == len(distinct):
+            unknown = {one.text[word.start : word.end] for word in own if not word.n_questions}
+            is_foreign = len(unknown) > MAX_UNKNOWN and 2 * len(unknown) > len(words[row])
+            has_held = read is not one and any(word.n_questions for word in own)
+            if (not is_foreign or unknown.issubset(read.corrections)) and not (has_held and self._is_title(one)):
                 corrected[row] = read
         return corrected
 
-    def _find_unknown(self, queries: Sequence[ResolvedQuery]) -> tuple[set[str], list[int]]:
-        """Return the terms that the archive does not have, and the indexes of the queries with any."""
+    def _is_title(self, one: ResolvedQuery) -> bool:
+        """Return whether a query is a question's title as it is."""
+        return bool(self._postings.find_titles([title_key(one.query.title)], [one.excluded]))
+
+    def _find_rare(self, queries: Sequence[ResolvedQuery]) -> tuple[Mapping[str, int], list[int]]:
+        """Return the number of questions with each term, and the indexes of the queries with any that few have."""
         if len(queries) == 1:
-            unknown = self._postings.speller.unknown(self._analyzer.analyze(queries[0].text, queries[0].language))
-            return unknown, [0] if unknown else []
+            terms = self._analyzer.analyze(queries[0].text, queries[0].language)
+            counts = self._postings.speller.count(terms)
+            return counts, [0] if any(counts.get(term, 0) <= MAX_HELD for term in terms) else []
         names, numbers, ends = self._analyzer.number_terms([q.text for q in queries], [q.language for q in queries])
-        unknown = self._postings.speller.unknown(names)
-        places = np.flatnonzero(np.array([name in unknown for name in names], np.bool_)[numbers])
-        return unknown, find_distinct(np.searchsorted(ends, places, "right") - 1).tolist()
+        counts = self._postings.speller.count(names)
+        places = np.flatnonzero(np.array([counts.get(name, 0) <= MAX_HELD for name in names], np.bool_)[numbers])
+        return counts, find_distinct(np.searchsorted(ends, places, "right") - 1).tolist()
 
     def _join_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with a hyphen between words that the archive often writes as one, and no other hyphen.
@@ -198,67 +218,35 @@ class SpellingCorrector:
         analyze = self._analyzer.analyze
         words = [(JOINT.split(text), language) for text, language in pairs]
         wholes = [analyze("".join(own), language) for own, language in words]
-        unknown = self._postings.speller.unknown([term for whole in wholes for term in whole])
+        counts = self._postings.speller.count([term for whole in wholes for term in whole])
         for (typed, _), (own, language), whole in zip(pairs, words, wholes, strict=True):
-            is_known = not (" " in typed and unknown.issuperset(whole))
+            is_known = " " not in typed or any(term in counts for term in whole)
             terms = *whole, *(term for word in own for term in analyze(word, language))
             yield terms if is_known and len(terms) == 3 else ()
 
     def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
-        """Return the queries with unknown last words completed to the most frequent words with that prefix."""
-        return list(map(self._finish_title, queries))
+        """Return the queries with what their unfinished words may be."""
+        return list(map(self._completer.finish, queries))
 
-    def _finish_title(self, one: ResolvedQuery) -> ResolvedQuery:
-        if not one.text[-1:].isalpha():
-            return one
-        last = one.text.split()[-1]
-        language = one.language
-        *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(last, language)
-        typed = last[start:end]
-        if end < len(last) or not typed.isalpha() or not self._postings.speller.unknown([term]):
-            return one
-        if word := self._complete(typed.lower(), language):
-            finished = replace(one.query, title=one.text.removesuffix(typed) + word)
-            return replace(one, finished=finished, corrections={**one.corrections, typed: word})
-        return one
-
-    def _complete(self, typed: str, language: str | None) -> str | None:
-        remembered = _with_room(self._finished)
-        key = (typed, language)
-        self._finished = remembered
-        if key not in remembered:
-            remembered[key] = self._find_completion(typed, language)
-        return remembered[key]
-
-    def _find_completion(self, typed: str, language: str | None) -> str | None:
-        """Return a word that begins as typed, with the term of highest document frequency."""
-        for term in self._postings.complete(typed)[:1]:
-            [docids] = self._postings.speller.docids_of_each([term], MAX_QUESTIONS)
-            for texts in _texts_of([*self._view.questions_by_docid(docids).values()]):
-                words: list[str] = [word for text in texts for word in WORD.findall(text.lower())]
-                likely = Counter(word for word in words if word.startswith(typed)).most_common()
-                for word, _ in likely:
-                    if self._analyzer.analyze(word, language) == [term]:
-                        return word
-        return None
-
-    def _long_words(self, one: ResolvedQuery) -> Iterator[_Word]:
+    def _long_words(self, one: ResolvedQuery, counts: Mapping[str, int]) -> Iterator[_Word]:
         text, language = one.text, one.language
         for term, start, end in self._analyzer.analyze_with_spans(text, language):
             typed = text[start:end].lower()
             is_word = len(typed) >= MIN_LETTERS and typed.isalpha() and typed not in stop_words(language or "en")
             if is_word and not _is_joined(text, start, end):
                 is_unfinished = one.prefix and end == len(text)
-                if not is_unfinished or not self._postings.complete(typed):
-                    yield _Word(term, start, end, is_unfinished)
+                if not is_unfinished or not self._completer.complete(typed, language).weights:
+                    yield _Word(term, start, end, is_unfinished, counts.get(term, 0))
 
     def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
         """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
         remembered = self._meant = _with_room(self._meant)
         if new := [word for word in dict.fromkeys(words) if word not in remembered]:
-            meant = self._find_beginnings([word for word in new if word.is_unfinished])
-            for find in self._find_by_stem, self._find_by_beginning:
-                meant |= find([word for word in new if not meant.get(word)])
+            meant = {word: self._find_usual(word) for word in new if word.n_questions}
+            unknown = [word for word in new if not word.n_questions]
+            meant |= self._find_beginnings([word for word in unknown if word.is_unfinished])
+            for find in self._find_in_titles, self._find_by_stem, self._find_by_beginning:
+                meant |= find([word for word in unknown if not meant.get(word)])
             remembered |= meant
         return remembered
 
@@ -270,6 +258,26 @@ class SpellingCorrector:
         return {
             word: next((read for read in near if is_likely_typo(word.text, read, 1)), None) for word, near in likely
         }
+
+    def _find_usual(self, word: _Typed) -> str | None:
+        """Return what a rare stored word is a misspelling of; only for English is it known which words are none."""
+        if word.is_unfinished or len(word.text) < HELD_LETTERS or (word.language or ENGLISH) != ENGLISH:
+            return None
+        for meant in self._words.misspelt_as(word.text, 1):
+            terms = self._analyzer.analyze(meant, word.language)
+            if (
+                (meant[0], meant[-HELD_ENDING:]) == (word.text[0], word.text[-HELD_ENDING:])
+                and word.term not in terms
+                and min(self._postings.speller.count(terms).values(), default=0) >= HELD_RATIO * word.n_questions
+                and word.text not in english_words()
+            ):
+                return meant
+        return None
+
+    def _find_in_titles(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
+        """Return corrections of words to words of titles."""
+        found = ((word, self._words.misspelt_as(word.text, word.max_edits)) for word in words)
+        return {word: next(iter(near), None) for word, near in found}
 
     def _find_by_stem(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
         """Return corrections of words with misspelt stems."""
@@ -363,4 +371,5 @@ def _is_joined(text: str, start: int, end: int) -> bool:
 
 
 def _typed(one: ResolvedQuery, word: _Word) -> _Typed:
-    return _Typed(one.text[word.start : word.end].lower(), word.term, one.language, word.is_unfinished)
+    typed = one.text[word.start : word.end].lower()
+    return _Typed(typed, word.term, one.language, word.is_unfinished, word.n_questions)

@@ -97,7 +97,7 @@ class ByQuestionSearcher(Searcher):
     def __init__(self, name: str, view: View, inner: Searcher) -> None:
         super().__init__(name, view)
         self.inner, self._answers = inner, view
-        self.correctors, self.completes_words = inner.correctors, inner.completes_words
+        self.correctors = inner.correctors
         self.detects_language, self.bridges_languages = inner.detects_language, inner.bridges_languages
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:

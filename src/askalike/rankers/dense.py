@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.arrays import Docids, Floats, Floats32, Scores, Vectors
+from askalike.core.arrays import Docids, Floats, Floats32, Scores, VectorPart, Vectors
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import LazyMapping, TopDocs
@@ -24,12 +24,12 @@ from askalike.core.records import Answer, AnsweredQuestion, Question
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes, find_positions
+from askalike.index.rows import DocAttributes, Excluded, find_positions
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.learning.models import load_recipe
-from askalike.rankers._field_vectors import FieldEncoder, FieldShares
+from askalike.rankers._field_vectors import FieldEncoder, FieldShares, RelativeQueries
 from askalike.rankers._indexed import ANSWER_WEIGHT, FieldSettings, IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts, fill_missing
 from askalike.rankers._ranker import Ranker, VectorScores
@@ -319,6 +319,34 @@ class DenseSearcher(Searcher):
         encoded = known.encoded if isinstance(known, RetrievedByVectors) else self._encode(queries)
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
+
+    def find_similar(self, questions: Texts, k: int) -> list[Docids]:
+        """Return the k others that are most similar by their stored vectors, the mean of title and whole text."""
+        readings = self._read_stored(questions)
+        if not readings:
+            return super().find_similar(questions, k)
+        vectors = Vectors((VectorPart(sum(one.vectors for one in readings), "dot"),))
+        return [top.docids for top in self._vectors.search(VectorQueries(vectors, list(map(Excluded, questions))), k)]
+
+    def compare_stored(self, questions: Texts, docids: Sequence[Docids]) -> list[list[Floats]]:
+        readings = self._read_stored(questions)
+        if not readings:
+            return super().compare_stored(questions, docids)
+        compared = []
+        for one in readings:
+            queries = VectorQueries(Vectors((VectorPart(one.vectors, "dot"),)), [None] * len(questions))
+            rows = zip(self._vectors.score(queries, docids), one.lowest.tolist(), strict=True)
+            compared.append([np.clip(fill_missing(row) - lowest, 0, 1) for row, lowest in rows])
+        return compared
+
+    def _read_stored(self, questions: Texts) -> Sequence[RelativeQueries]:
+        """Return stored questions' titles, then their whole texts, as queries; nothing if their vectors cannot be."""
+        if not questions:
+            return ()
+        if self.view.engine != IN_MEMORY:
+            self._ranker.encoder.share_vectors(self.view.path, len(self.view))
+        documents = self._fields.encode_documents(list(questions.values()))
+        return self._fields.relate(documents, self._ranker.encoder.unrelated_score)
 
     def explain(
         self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False

@@ -223,15 +223,14 @@ class HybridSearcher(CompositeSearcher):
         }
 
 
-def gain_of_evidence(mean: Scores, lexical: Scores, power: int) -> Scores:
+def gain_of_evidence(mean: Scores, lexical: Scores, power: int, times: int = LEXICAL_EVIDENCE) -> Scores:
     """Return what high lexical scores add to weighted means: (1 − s)(1 − (1 − l^p)^3), both between 0 and 1.
 
     With the mean s it is 1 − (1 − s)(1 − l^p)^3, which is high if the mean s or the lexical score l is: a noisy or, in
-    which l^p counts LEXICAL_EVIDENCE times. The higher the power p, the closer to 1 a lexical score must be to count.
-    p (`Encoder.lexical_power`) and the exponent were measured with MiniLM on thirteen sets of queries;
-    experiments/fusion.py chooses the weights in s.
+    which l^p counts three `times`. The higher the power p, the closer to 1 a lexical score must be to count.
+    experiments/fusion.py measures the weights in s, p (`Encoder.lexical_power`) and the exponent.
     """
-    return (1 - _limit(mean)) * (1 - (1 - _limit(lexical) ** power) ** LEXICAL_EVIDENCE)
+    return (1 - _limit(mean)) * (1 - (1 - _limit(lexical) ** power) ** times)
 
 
 def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tuple[float, ...]:

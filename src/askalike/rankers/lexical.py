@@ -24,6 +24,7 @@ from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.terms import mark_terms, parse_terms
+from askalike.rankers._completion import ArchiveWords
 from askalike.rankers._indexed import (
     ANSWER_WEIGHT,
     TITLE_FACTOR,
@@ -167,10 +168,12 @@ class TermExtractor:
         language = resolved.language
         texts = self.query_texts(resolved)
         unfinished = None
+        weights: Mapping[str, float] = {}
         terms = list[list[str]]()
         for number, text in enumerate(texts, 1):
             if resolved.prefix and text and not any(texts[number:]):
                 finished, unfinished = self.analyzer.split_prefix(text, language)
+                weights = resolved.completions if number == 1 else {}
                 terms.append(finished)
             else:
                 terms.append(self.analyzer.analyze(text, language))
@@ -181,9 +184,12 @@ class TermExtractor:
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
-        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
+        whole = list(weights) or self.analyzer.analyze(unfinished, language) if unfinished else ()
         light = self.light_words(language) if self.settings.function_words < 1 else {}
-        return QueryTerms(marked, unfinished, resolved.excluded, whole, field_factors=factors, word_factors=light)
+        return QueryTerms(
+            marked, unfinished, resolved.excluded, whole, completion_weights=weights, field_factors=factors,
+            word_factors=light,
+        )  # fmt: skip
 
     def many_query_terms(self, queries: Sequence[ResolvedQuery], kind: str) -> Sequence[QueryTerms]:
         """Return the `query_terms` of each query; of many without unfinished words all at once."""
@@ -245,7 +251,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self._corrector: tuple[Snapshot, TermsSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[Snapshot, TermsSearcher, ArchiveWords, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -287,13 +293,11 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     def corrector(self, view: Snapshot, postings: TermsSearcher) -> SpellingCorrector:
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
-        if kept is None or kept[:2] != (view, postings):
-            self._corrector = kept = (
-                view,
-                postings,
-                SpellingCorrector(view, postings, self.extractor.analyzer, self.settings.spelling),
-            )
-        return kept[2]
+        words = kept[2] if kept and not kept[2].are_old(view) else ArchiveWords(view, self.extractor.analyzer)
+        if kept is None or kept[:3] != (view, postings, words):
+            corrector = SpellingCorrector(view, postings, self.extractor.analyzer, self.settings.spelling, words)
+            self._corrector = kept = view, postings, words, corrector
+        return kept[3]
 
     def _index_name(self, view: Snapshot) -> str:
         return f"terms-{view.kind}-{self._digest}"

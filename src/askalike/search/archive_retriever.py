@@ -26,7 +26,7 @@ from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allow
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.interim import missing_vectors, start_encoding, word_ranker
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.readings import find_readings, retrieve_readings
+from askalike.search.readings import find_readings, has_last_word, retrieve_readings
 from askalike.search.replies import AnswerMode, Reply, answer_question
 from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
@@ -367,7 +367,10 @@ class ArchiveRetriever:
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
         read = [find_readings(question, find_language(searcher, question)) for question, _ in queries]
         owners = [n for n, own in enumerate(read) for _ in own]
-        resolved = resolve(searcher, {str(n): one for n, one in enumerate(chain.from_iterable(read))}, request.prefix)
+        readings = {str(n): one for n, one in enumerate(chain.from_iterable(read))}
+        ends = zip(readings.items(), owners, strict=True)
+        typed = {n for (n, one), owner in ends if request.prefix and has_last_word(one, queries[owner][0])}
+        resolved = resolve(searcher, readings, typed)
         allowed = allowed_docs(self._view, filter)
         retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         has_minimum = request.min_similarity is not None or request.min_probability is not None

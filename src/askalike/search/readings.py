@@ -49,6 +49,11 @@ def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     return [replace(query, title=text, language=language) for text in lowered]
 
 
+def has_last_word(reading: Question, typed: Question) -> bool:
+    """Return whether a reading ends as the typed text does, in a word that may be unfinished."""
+    return bool(reading.body) or typed.title.lower().endswith(tuple(reading.title.lower().split()[-1:]))
+
+
 def retrieve_readings(
     searcher: Searcher, readings: Sequence[ResolvedQuery], owners: Sequence[int], k: int,
     allowed: AllowedDocs | None = None,

@@ -39,6 +39,7 @@ class ListedQuestions:
     path = Path(IN_MEMORY)
     last_change = 1
     labels_version = (0, 0)
+    logged_count = 0
 
     def __init__(self, questions: Sequence[Question], language: str | None) -> None:
         self.meta: dict[str, Any] = {}
@@ -89,6 +90,10 @@ class ListedQuestions:
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Yield nothing: the questions have no answers."""
         yield from ()
+
+    def logged_titles(self, count: int) -> Sequence[str]:
+        """Return nothing: queries are not logged."""
+        return ()
 
     def titles(self) -> Iterator[tuple[int, str, str]]:
         """Yield docid, id and title of every question."""

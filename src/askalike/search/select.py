@@ -186,7 +186,8 @@ class _Grader:
         self._criteria, self._limits, self._language = criteria, limits, language
         self._title = query.title
         self._folded = "" if query.body else fold_title(query.title)
-        self._asks_nothing = is_stopwords_only(f"{query.title} {query.body}", resolved.language)
+        finished = resolved.finished or query
+        self._asks_nothing = is_stopwords_only(f"{finished.title} {query.body}", resolved.language)
         self._is_word = not query.body and len(query.title.split()) == 1
         self._may_be_keyword = not resolved.corrections
 

@@ -8,6 +8,7 @@ from typing import Literal
 from fastapi import HTTPException, Request, Response
 
 from askalike.core.records import Answer, Link, Question
+from askalike.moderation.pairs import learn_decisions
 from askalike.search.archive_retriever import SearchResult
 from askalike.service import telemetry
 from askalike.service.authorization import enforce_storing_limit
@@ -118,10 +119,13 @@ async def record_feedback(archive: ServedArchive, request: Request, feedback: Fe
 
 
 def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
-    """Decide on a proposal or revoke its decision. Raises AlreadyDecidedError, MissingRecordError."""
-    if decision == "undo":
-        return undo_decision(archive, id)
-    return decide_proposal(archive, id, decision, decided_by)
+    """Decide on a proposal or revoke its decision; the others' probabilities follow it.
+
+    Raises AlreadyDecidedError, MissingRecordError.
+    """
+    proposal = undo_decision(archive, id) if decision == "undo" else decide_proposal(archive, id, decision, decided_by)
+    learn_decisions(archive, proposal.ranker)
+    return proposal
 
 
 def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:

@@ -69,7 +69,7 @@ class ServiceSettings(Settings):
         None, pattern="^https?://[^/?#@\\s]+$", description="the public address, behind a proxy"
     )
     session_hours: float = Field(12.0, gt=0, le=8_760, description="how long people stay logged in")
-    propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time spent on finding duplicates")
+    propose: float = Field(0.5, ge=0, le=0.9, description="the share of the indexer's time spent on finding duplicates")
 
     take_questions: bool = Field(
         False, description="whether people may post a question to the drafts when no similar one helps"

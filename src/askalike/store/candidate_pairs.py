@@ -3,7 +3,7 @@
 No pair is decided automatically.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, get_args
 
@@ -13,7 +13,7 @@ from askalike.core.values import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError, delete_link_row, insert_link_row
-from askalike.store.records import QUESTION_COLUMNS, QUESTION_SQL, question_from_row
+from askalike.store.records import QUESTION_COLUMNS, question_from_row
 
 ProposalState = Literal["open", "accepted", "rejected", "skipped"]
 PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)
@@ -22,7 +22,7 @@ STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "
 
 PROPOSAL_SQL = """SELECT p.duplicate_id, p.original_id, p.probability, p.score, p.ranker, p.number, p.created_at,
     p.state, p.decided_at, p.decided_by FROM proposals p"""
-CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
+CERTAINTY_ORDER_SQL = "p.probability DESC, p.score DESC, p.number"
 BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.duplicate_id) AND EXISTS (SELECT 1 FROM questions
     WHERE id = p.original_id)"""
 LINKED_SQL = """EXISTS (
@@ -47,7 +47,7 @@ class CandidatePair:
 
     duplicate_id: str
     original_id: str
-    probability: float | None
+    probability: float
     score: float
     ranker: str
 
@@ -63,12 +63,11 @@ class PairProposal(CandidatePair):
     decided_by: str | None
 
 
-def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: str = "") -> int:
+def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
     """Propose pairs for a decision; return how many are new.
 
     (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one gets the new probability and score.
     Pairs already joined by duplicate links, directly or transitively, and pairs with a deleted question are left out.
-    scan_start: when the scan that found them began; they count as found after it even if the clock was set back.
     """
     sql = f"""INSERT INTO proposals (duplicate_id, original_id, probability, score, ranker, created_at)
         SELECT p.duplicate_id, p.original_id, ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS duplicate_id, ?2 AS original_id) p
@@ -77,7 +76,7 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: 
         duplicate_id = excluded.duplicate_id, original_id = excluded.original_id, probability = excluded.probability,
         score = excluded.score, ranker = excluded.ranker, created_at = excluded.created_at
         WHERE state IN ('open', 'skipped')"""
-    rows = [(*astuple(pair), max(now("milliseconds"), scan_start)) for pair in pairs]
+    rows = [(*astuple(pair), now("milliseconds")) for pair in pairs]
     count_sql = "SELECT COUNT(*) FROM proposals"
     with write_transaction(archive) as connection:
         before = fetch_int(archive, count_sql)
@@ -85,12 +84,10 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: 
         return fetch_int(archive, count_sql) - before
 
 
-def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_before: str | None = None) -> int:
-    """Delete open proposals beyond the `max_open` most certain ones, or found before a time; return their number."""
-    beyond = f"""SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL}
-        LIMIT -1 OFFSET ?2"""
-    sql = f"DELETE FROM proposals WHERE state = 'open' AND (created_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
-    return execute(archive, sql, found_before, max_open).rowcount
+def limit_open_proposals(archive: Archive, max_open: int) -> None:
+    """Delete the open proposals beyond the most certain ones."""
+    beyond = f"SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL} LIMIT -1 OFFSET ?"
+    execute(archive, f"DELETE FROM proposals WHERE number IN ({beyond})", max_open)
 
 
 def pending_proposals(archive: Archive, limit: int = 1) -> list[PairProposal]:
@@ -137,6 +134,14 @@ def read_decisions(archive: Archive, ranker: str) -> list[tuple[float, bool]]:
     """Return the similarity of each decided pair that this ranker proposed, and whether it was accepted."""
     sql = "SELECT score, state = 'accepted' FROM proposals WHERE ranker = ? AND state IN ('accepted', 'rejected')"
     return [(score, bool(accepted)) for score, accepted in archive._connection.execute(sql, (ranker,))]
+
+
+def revise_proposals(archive: Archive, ranker: str, probability: Callable[[float], float]) -> None:
+    """Give each undecided pair that a ranker proposed another probability, that of its similarity."""
+    sql = "SELECT number, score FROM proposals WHERE ranker = ? AND state IN ('open', 'skipped')"
+    with write_transaction(archive) as connection:
+        rows = [(probability(score), number) for number, score in connection.execute(sql, (ranker,)).fetchall()]
+        connection.executemany("UPDATE proposals SET probability = ? WHERE number = ?", rows)
 
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
@@ -192,9 +197,8 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
         return "", ()
     last = get_proposal(archive, after_id)
     if state == "open":
-        certainty = -1 if last.probability is None else last.probability
-        after = " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)"
-        return after, (certainty, last.score, last.id)
+        after = " AND (-p.probability, -p.score, p.number) > (-?3, -?4, ?5)"
+        return after, (last.probability, last.score, last.id)
     if last.decided_at is None:  # its decision was undone, so its position is unknown: the list starts over
         return "", ()
     sign = ">" if state == "skipped" else "<"
@@ -203,75 +207,46 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
 
 @dataclass(slots=True)
 class ProposalScan:
-    """The state of a scan. A new calibration, ranker or setting changes the fingerprint and starts a new scan.
-
-    New are all questions changed after `change`, and those changed in it with a larger number than `docid`. In the
-    backlog all questions from `backlog_docid` on are done.
+    """How far a ranker has looked for pairs: up to the question with a number in a change. Another ranker has another
+    fingerprint.
     """
 
     fingerprint: str
-    started_at: str
-    change: int
-    docid: int
-    backlog_docid: int
+    change: int = 0
+    docid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ScanProgress:
-    """Progress of the latest scan: the number of remaining questions."""
-
-    remaining: int
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all questions have been scanned."""
-        return self.remaining == 0
+def count_unscanned(archive: Database) -> int | None:
+    """Return the number of questions that the scan has still to look at; None before it begins."""
+    rows = archive._connection.execute("SELECT change, docid FROM proposal_scans").fetchall()
+    sql = "SELECT COUNT(*) FROM questions WHERE (change, number) > (?, ?)"
+    return fetch_int(archive, sql, *rows[0]) if rows else None
 
 
-def scan_progress(archive: Database) -> ScanProgress | None:
-    """Return the progress of the latest scan; None if there is none."""
-    rows = archive._connection.execute(
-        "SELECT fingerprint FROM proposal_scans ORDER BY started_at DESC LIMIT 1"
-    ).fetchall()
-    scan = load_scan(archive, rows[0][0]) if rows else None
-    if scan is None:
-        return None
-    sql = "SELECT COUNT(*) FROM questions WHERE number < ?1 OR number >= ?1 AND (change, number) > (?2, ?3)"
-    return ScanProgress(fetch_int(archive, sql, scan.backlog_docid, scan.change, scan.docid))
-
-
-def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
-    """Return the stored scan with that fingerprint, if there is one."""
-    sql = "SELECT fingerprint, started_at, change, docid, backlog_docid FROM proposal_scans WHERE fingerprint = ?"
+def open_scan(archive: Archive, fingerprint: str) -> ProposalScan:
+    """Return the stored scan with that fingerprint, or begin it, without the open proposals of another one."""
+    sql = "SELECT fingerprint, change, docid FROM proposal_scans WHERE fingerprint = ?"
     rows = archive._connection.execute(sql, (fingerprint,)).fetchall()
-    return ProposalScan(*rows[0]) if rows else None
+    if rows:
+        return ProposalScan(*rows[0])
+    scan = ProposalScan(fingerprint)
+    with write_transaction(archive):
+        execute(archive, "DELETE FROM proposals WHERE state = 'open'")
+        execute(archive, "DELETE FROM proposal_scans")
+        save_scan(archive, scan)
+    return scan
 
 
 def save_scan(archive: Archive, scan: ProposalScan) -> None:
-    """Store a scan, replacing any other."""
-    execute(archive, "DELETE FROM proposal_scans WHERE fingerprint != ?", scan.fingerprint)
-    execute(archive, "INSERT OR REPLACE INTO proposal_scans VALUES (?, ?, ?, ?, ?, '[]', NULL)", *astuple(scan))
-
-
-def last_docid(database: Database) -> int:
-    """Return the largest docid of a question; 0 if there are no questions."""
-    return fetch_int(database, "SELECT MAX(number) FROM questions")
+    """Store a scan."""
+    execute(archive, "INSERT OR REPLACE INTO proposal_scans VALUES (?, ?, ?)", *astuple(scan))
 
 
 def next_changed_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
-    """Return the next new questions by change and docid, and move the scan past them."""
+    """Return the next questions by change and docid, and move the scan past them."""
     columns = ", ".join(("number", "id", *QUESTION_COLUMNS, "change"))
     sql = f"SELECT {columns} FROM questions WHERE (change, number) > (?, ?) ORDER BY change, number LIMIT ?"
     rows = database._connection.execute(sql, (scan.change, scan.docid, limit)).fetchall()
     if rows:
         scan.change, scan.docid = rows[-1][-1], rows[-1][0]
-    return [question_from_row(row) for row in rows]
-
-
-def next_backlog_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
-    """Return the next questions of the backlog, newest first, and move the scan past them."""
-    sql = f"{QUESTION_SQL} WHERE number < ? ORDER BY number DESC LIMIT ?"
-    rows = database._connection.execute(sql, (scan.backlog_docid, limit)).fetchall()
-    if rows:
-        scan.backlog_docid = rows[-1][0]
     return [question_from_row(row) for row in rows]

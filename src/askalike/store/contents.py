@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from askalike.core.records import Answer, LinkKind, Question
+from askalike.core.records import Answer, Question
 from askalike.core.values import format_count
 from askalike.store.archive import Archive
 from askalike.store.database import IN_JSON_SQL, Database, fetch_int, select_in_chunks
-from askalike.store.labels import BOTH_ENDS_SQL
+from askalike.store.labels import BOTH_ENDS_SQL, count_links
 from askalike.store.records import ANSWER_COLUMNS, ANSWER_SQL, QUESTION_SQL, answer_from_row, question_from_row
 from askalike.store.view import View
 
@@ -79,11 +79,6 @@ def unfinished_import(database: Database) -> str | None:
     sql = "SELECT paths, finished_at FROM imports ORDER BY number DESC LIMIT 1"
     row = database._connection.execute(sql).fetchone()
     return str(row[0]) if row and row[1] is None else None
-
-
-def count_links(database: Database, kind: LinkKind) -> int:
-    """Return the number of links of a kind with both ends in the archive."""
-    return fetch_int(database, f"SELECT COUNT(*) FROM {BOTH_ENDS_SQL} ?", kind)
 
 
 class ContentCounts(NamedTuple):

@@ -319,7 +319,15 @@ class FirstTextStore:
         self._connection.close()
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+UPGRADE_SQL = f"""BEGIN IMMEDIATE; DROP TABLE proposal_scans;
+CREATE TABLE proposal_scans (fingerprint TEXT PRIMARY KEY, change INTEGER NOT NULL, docid INTEGER NOT NULL)
+WITHOUT ROWID;
+UPDATE proposals SET probability = MIN(MAX(score, 0), 1) WHERE probability IS NULL;
+DROP INDEX proposals_by_certainty;
+CREATE INDEX proposals_by_certainty ON proposals (state, probability DESC, score DESC, number);
+PRAGMA user_version = {SCHEMA_VERSION}; COMMIT"""
+"""From schema 1, of which moderators' queues are looked for again."""
 
 
 def _create_schema(connection: sqlite3.Connection) -> None:
@@ -337,7 +345,9 @@ def _create_schema(connection: sqlite3.Connection) -> None:
 
 
 def _require_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise ArchiveError if a database has no tables, or those of another version."""
+    """Upgrade tables of the version before. Raises ArchiveError if a database has none, or those of another version."""
+    if _schema_version(connection) == 1:
+        connection.executescript(UPGRADE_SQL)
     version = _schema_version(connection)
     if version == 0:
         problem = "has none of an archive's tables: it is empty, or another program's"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from askalike.core.records import DocumentKind, Question, Split
+from askalike.core.records import DocumentKind, LinkKind, Question, Split
 from askalike.core.values import now
 from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
 
@@ -268,11 +268,15 @@ BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON
 """Links of a kind with both ends in the archive; only these are labels."""
 
 
+def count_links(database: Database, kind: LinkKind) -> int:
+    """Return the number of links of a kind with both ends in the archive."""
+    return fetch_int(database, f"SELECT COUNT(*) FROM {BOTH_ENDS_SQL} ?", kind)
+
+
 def count_labelled(database: Database) -> int:
-    """Return how many queries of the largest kind have a label: duplicates, rephrasings, or judged queries."""
+    """Return the number of labels of the largest kind: duplicate links, rephrasings, or judged queries."""
     counts = (
-        f"SELECT COUNT(DISTINCT l.source) FROM {BOTH_ENDS_SQL} 'duplicate'",
         "SELECT COALESCE(SUM(json_array_length(rephrasings)), 0) FROM questions WHERE rephrasings != '[]'",
         "SELECT COUNT(DISTINCT query_id) FROM judgements WHERE relevance > 0",
     )
-    return max(fetch_int(database, sql) for sql in counts)
+    return max(count_links(database, "duplicate"), *(fetch_int(database, sql) for sql in counts))

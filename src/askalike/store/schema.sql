@@ -1,4 +1,4 @@
--- The archive's schema, version 1: `PRAGMA user_version` has its number. Names of tables and columns are a public format.
+-- The archive's schema, version 2: `PRAGMA user_version` has its number. Names of tables and columns are a public format.
 -- Times are ISO 8601 in UTC. A question's or answer's `number` is its docid. `record_type` is 'questions' or 'answers'.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -128,17 +128,16 @@ CREATE TABLE ignored_gaps (
 
 CREATE TABLE proposals (
     number INTEGER PRIMARY KEY AUTOINCREMENT, duplicate_id TEXT NOT NULL, original_id TEXT NOT NULL,
-    probability REAL, score REAL NOT NULL, ranker TEXT NOT NULL, created_at TEXT NOT NULL,
+    probability REAL NOT NULL, score REAL NOT NULL, ranker TEXT NOT NULL, created_at TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'open', decided_at TEXT, decided_by TEXT, added_link INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX proposals_by_pair ON proposals (
     MIN(duplicate_id, original_id), MAX(duplicate_id, original_id)
 );
-CREATE INDEX proposals_by_certainty ON proposals (state, COALESCE(probability, -1) DESC, score DESC, number);
+CREATE INDEX proposals_by_certainty ON proposals (state, probability DESC, score DESC, number);
 CREATE INDEX proposals_by_decision ON proposals (state, decided_at, number);
 CREATE TABLE proposal_scans (
-    fingerprint TEXT PRIMARY KEY, started_at TEXT NOT NULL, change INTEGER NOT NULL, docid INTEGER NOT NULL,
-    backlog_docid INTEGER NOT NULL, sample_links TEXT NOT NULL, duplicate_rate REAL
+    fingerprint TEXT PRIMARY KEY, change INTEGER NOT NULL, docid INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE drafts (

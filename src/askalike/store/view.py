@@ -107,6 +107,13 @@ class Snapshot(Protocol):
     def titles(self) -> Iterator[tuple[int, str, str]]:
         """Yield docid, id and title of every question, by docid."""
 
+    @property
+    def logged_count(self) -> int:
+        """The number of queries that were ever logged."""
+
+    def logged_titles(self, count: int) -> Sequence[str]:
+        """Return the titles of logged queries, the latest first, up to a number."""
+
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
         """Map each existing docid to its id."""
 
@@ -224,6 +231,14 @@ class View(Snapshot):
     def titles(self) -> Iterator[tuple[int, str, str]]:
         """Yield docid, id and title of every question of the archive, by docid."""
         yield from self._connection.execute("SELECT number, id, title FROM questions ORDER BY number")
+
+    @property
+    def logged_count(self) -> int:
+        return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM query_log").fetchone()[0])
+
+    def logged_titles(self, count: int) -> Sequence[str]:
+        sql = "SELECT title FROM query_log WHERE created_at < COALESCE(?, '9999') ORDER BY number DESC LIMIT ?"
+        return [title for (title,) in self._connection.execute(sql, (self.before, count))]
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):

@@ -32,6 +32,7 @@ MAX_JOINED = 3
 CONTRACTING: Final = ("en", "de", "nl")
 """Languages in which an apostrophe is often left out; in others, such as French, it divides words."""
 _JOINT, _HYPHEN = re.compile(f"[{HYPHENS}{APOSTROPHES}]"), re.compile(f"[{HYPHENS}]")
+_POSSESSIVE = re.compile(f"[{APOSTROPHES}]s$", re.IGNORECASE)
 _BETWEEN_JOINTS, _BETWEEN_HYPHENS = re.compile(f"[^{HYPHENS}{APOSTROPHES}]+"), re.compile(f"[^{HYPHENS}]+")
 _WORD_BYTES = np.array([chr(byte).isalnum() or chr(byte) == "_" for byte in range(128)])
 """Whether each ASCII character belongs to words, for the tokenizer `standard`."""
@@ -145,14 +146,16 @@ class Analyzer:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
 
         That word is lower-cased, but neither stemmed nor checked for being a stop word; it is None if the text ends in
-        white space or punctuation. Words before a hyphen are finished. In Chinese, Japanese or Korean script the last
-        character is unfinished, and the bigrams before it are terms.
+        white space or punctuation, or in `'s`. Words before a hyphen are finished. In Chinese, Japanese or Korean
+        script the last character is unfinished, and the bigrams before it are terms.
         """
         *_, last = (None, *word_pattern(self.settings.tokenizer, is_plain(text), self._joins).finditer(text))
         if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
             return self.analyze(text, language), None
         if not self._is_cjk(last[0]):
-            word, start, _ = self._divide(last[0], self._language_code(language))[-1]
+            word, start, end = self._divide(last[0], self._language_code(language))[-1]
+            if end - start > len(word) and _POSSESSIVE.search(last[0]):
+                return self.analyze(text, language), None
             return self.analyze(text[: last.start() + start], language), self._normalise_word(word)
         pairs = self.analyze(last[0], language) if len(last[0]) > 1 else []
         return self.analyze(text[: last.start()], language) + pairs, text[-1]

@@ -225,7 +225,8 @@ class TermTable:
         begins += np.arange(len(begins))
         names, (starts, ends) = self._split(" ".join(self._new))
         ids = [*map(self._ids.__getitem__, names)]  # which numbers new ones
-        self._names += islice(self._ids, len(self._names), None)
+        known = len(self._names)
+        self._names += [name for name in dict.fromkeys(names) if self._ids[name] >= known]
         tokens = np.searchsorted(begins, starts, "right") - 1
         words = np.column_stack((ids, starts - begins[tokens], ends - begins[tokens]))
         counts = np.bincount(tokens, minlength=len(self._new))

@@ -52,7 +52,7 @@ def fill_archive(path: Path) -> None:
                 Link("r013", "math", "related"),
             ]
         )
-        pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", None)]
+        pairs = [("r013", "r001", 0.93), ("r003", "r004", 0.8), ("x/1", "r002", 0.7), ("r005", "r006", 0.6)]
         add_proposals(archive, [CandidatePair(q, o, p, 1.0, "lm") for q, o, p in pairs])
         put_thread(archive, "slack/C1/1", ThreadDraft("C1/1", "How do I print?", HOSTILE, "Use the queue.", SLACK_URL))
         for title in ("Do you lend out kayaks?", "Can I hire a kayak?", "Where may I park my boat?", HOSTILE):

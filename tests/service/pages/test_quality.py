@@ -36,14 +36,14 @@ def test_the_advice_is_what_the_archive_needs_most(tmp_path: Path) -> None:
         archive.upsert([Question(str(n), f"How do I boil egg number {n}?", language="en") for n in range(110)])
         advice = advise(archive, "hybrid", False, None)
         assert advice
-        assert advice.sentence.startswith("0 of the 100 questions with a known duplicate")
+        assert advice.sentence.startswith("0 of the 100 known duplicates")
         assert not advice.command
         archive.upsert([Link("1", "absent", "duplicate")])
         assert advise(archive, "hybrid", False, None) == advice
         archive.upsert([Link(str(n), "0", "duplicate") for n in range(1, 102)])
         advice = advise(archive, "hybrid", False, None)
         assert advice
-        assert advice.sentence == "101 questions have a known duplicate: enough for probabilities."
+        assert advice.sentence == "101 known duplicates: enough for probabilities."
         assert advice.command == "askalike calibrate desk"
         advice = advise(archive, "hybrid", False, "it is old")
         assert advice

@@ -1,6 +1,7 @@
 """*Queue*, *Gaps* and *Drafts* in a browser: by keyboard, by mouse, without JavaScript."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from serving import Service
@@ -70,6 +71,18 @@ def test_key_pressed_while_a_pair_loads_counts(visit, service) -> None:
         page.keyboard.press("u")
     page.locator(".undo").wait_for(state="detached")
     assert read_states(service) == ["open"] * 4
+
+
+def test_key_pressed_while_the_page_loads_counts(visit, service) -> None:
+    page = visit(QUEUE)
+    held: list[Any] = []
+    page.route("**/htmx.min.js*", lambda route: held.append(route))
+    page.reload(wait_until="commit")
+    page.get_by_role("button", name="They do not").wait_for()
+    page.keyboard.press("r")
+    held[0].continue_()
+    page.get_by_text("You rejected:").wait_for()
+    assert read_states(service).count("rejected") == 1
 
 
 def test_keys_can_be_off_and_are_while_typing(visit, service) -> None:

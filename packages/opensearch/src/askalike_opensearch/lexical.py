@@ -151,11 +151,19 @@ class PreparedOpenSearchQueries:
         """All terms that the queries look for."""
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
 
+    def completion_weight(self, row: int, term: str) -> float:
+        """Return the weight of a term as a completion; 1 for any other."""
+        query = self.queries[row]
+        return 1.0 if term in query.terms else query.completion_weights.get(word_of(term), 1.0)
+
     def weight(self, row: int, term: str) -> float:
-        """Return the weight of a term in a query: that of its field, times the factor of its word."""
+        """Return the weight of a term in a query: that of its field, times that of its word as a completion, if it is
+        one, and the word's factor.
+        """
         factors = self.queries[row].field_factors
         weight = self.fields[field_of(term)] if self.fields else 1.0
         weight *= self.queries[row].word_factors.get(word_of(term), 1.0)
+        weight *= self.completion_weight(row, term)
         return weight * factors[field_of(term)] if factors else weight
 
 
@@ -244,7 +252,11 @@ class OpenSearchLexicalSearcher:
         tf = np.array([*counts.values(), *([1] * len(completions))], np.float64)
         of_query = Counter(map(field_of, query.terms)) + Counter(set(map(field_of, completions)))
         lengths = np.array([of_query[field] for field in fields.tolist()], np.int64)
-        weights = tf * np.array([prepared.weight(row, term) for term in terms])
+        heaviest = max((prepared.completion_weight(row, term) for term in completions), default=1.0)
+        own_weights = [
+            heaviest / prepared.completion_weight(row, term) if term in completions else 1.0 for term in terms
+        ]
+        weights = tf * np.array([prepared.weight(row, term) for term in terms]) * own_weights
         each = self._statistics.score(prepared.similarity, terms, tf, lengths) * weights
         own += np.bincount(fields[: len(counts)], each[: len(counts)], len(own))
         for field in set(map(field_of, completions)):
@@ -259,7 +271,8 @@ class OpenSearchLexicalSearcher:
         idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
         for field in range(self._statistics.field_count):
             same = [term for term in completions if field_of(term) == field]
-            idf |= dict.fromkeys(same, min((idf[term] for term in same), default=0.0))
+            least = min((idf[term] for term in same), default=0.0)
+            idf |= {term: least * prepared.completion_weight(row, term) for term in same}
         own = np.array([self._own_scores(prepared, row), self._sum_words(idf, query.terms, completions)])
         own = np.maximum(own, MIN_INFORMATION)
         best = {docid: np.zeros_like(own) for docid in docids.tolist()}
@@ -276,11 +289,14 @@ class OpenSearchLexicalSearcher:
     def _sum_words(
         self, idf: Mapping[str, float], terms: Iterable[str], completions: Iterable[str]
     ) -> NDArray[np.float64]:
-        """Return the idf of distinct terms in each field, (F); completions in a field are one word."""
+        """Return the idf of distinct terms in each field, (F); of the completions in a field, the heaviest counts."""
         total = np.zeros(self._statistics.field_count)
-        for term in [*dict.fromkeys(terms), *{field_of(term): term for term in completions}.values()]:
+        completed = np.zeros_like(total)
+        for term in dict.fromkeys(terms):
             total[field_of(term)] += idf[term]
-        return total
+        for term in completions:
+            completed[field_of(term)] = max(completed[field_of(term)], idf[term])
+        return total + completed
 
     def match(
         self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None

@@ -182,9 +182,10 @@ class TermStatistics:
             sums = zip(totals.tolist(), self._longest, strict=True)
             self._own = [FieldStatistics.of_counts(n, words, longest) for (n, words), (longest, _) in sums]
 
-    def is_known(self, term: str) -> bool:
-        """Return whether any text has a term that was looked up; replaced texts may still count."""
-        return self._known[term].is_present
+    def count(self, term: str) -> int:
+        """Return the df of a term, at least 1 if any text has it, even if only rephrasings do; else 0."""
+        known = self._known[term]
+        return max(known.df, 1) if known.is_present else 0
 
     def score(self, similarity: TermScorer, terms: Sequence[str], tf: Floats, lengths: NDArray[np.int64]) -> Floats:
         """Return the score of each term in a text of that length, as in a local index: float64 (n)."""

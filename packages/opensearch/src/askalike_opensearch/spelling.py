@@ -24,11 +24,12 @@ class OpenSearchTermSpeller:
         """fields: the fields whose term dictionaries are searched."""
         self._cluster, self._index, self._fields, self._statistics = cluster, index, fields, statistics
 
-    def unknown(self, terms: Sequence[str]) -> set[str]:
-        """Return the terms that no document contains."""
+    def count(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the df of each term that a document contains, the highest of its fields; others are left out."""
         marked = [mark_terms(terms, field) for field in range(self._statistics.field_count)]
         self._statistics.look_up(term for own in marked for term in own)
-        return {term for term, *own in zip(terms, *marked, strict=True) if not any(map(self._statistics.is_known, own))}
+        rows = zip(terms, *marked, strict=True)
+        return {term: n for term, *own in rows if (n := max(map(self._statistics.count, own), default=0))}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the lowest docids of the questions that contain each term, up to a limit."""

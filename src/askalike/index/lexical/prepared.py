@@ -252,8 +252,9 @@ def _weigh_terms(
 ) -> int:  # fmt: skip
     """Write the columns of a PreparedBatch, and the highest score of a text for each query; return `max_terms`.
 
-    Every completion of an unfinished word counts as the most frequent and the least rare of those in its field, so that
-    no text scores far above a query itself. known_…: of the known terms. word_factors: (M), or empty.
+    Every completion of an unfinished word counts as the heaviest and the least rare of those in its field, so that no
+    text scores far above a query itself, but lighter ones say less. known_…: of the known terms. word_factors: (M), or
+    empty.
     """
     max_terms = 0
     for q in range(len(bounds)):
@@ -278,11 +279,11 @@ def _weigh_terms(
                     words += counts[m]
             for m in range(first, last):
                 if fields[m] == f:
-                    own_texts[0, m] = counts[m]
-                    own_texts[1, m] = words + most
+                    own_texts[0, m], own_texts[1, m] = counts[m], words + (1.0 if most > 0.0 else 0.0)
+                    own_texts[2, m] = weights[m]
                     if completes[m]:
-                        own_texts[0, m], information[m] = most, least
-                    own_texts[2, m] = own_texts[0, m] * (weights[m] / counts[m])
+                        own_texts[0, m], own_texts[2, m] = 1.0, most * (weights[m] / counts[m])
+                        information[m] = least * counts[m]
     return max_terms
 
 

@@ -368,19 +368,19 @@ def compare_with_queries(
     for q in range(len(ends)):
         for field in range(factors.shape[1]):
             score = information = 0.0
-            least = least_information = np.inf
+            least, most_information = np.inf, 0.0
             for m in range(batch.offsets[q], batch.offsets[q + 1]):
                 if batch.fields[m] != field:
                     continue
                 own = own_weights[m] * own_scores[field, m]
                 if batch.completes[m]:
                     least = min(least, own)
-                    least_information = batch.information[m]
+                    most_information = max(most_information, batch.information[m])
                 else:
                     score += own
                     information += batch.information[m]
             if least < np.inf:
-                score, information = score + least, information + least_information
+                score, information = score + least, information + most_information
             score = score if score > 0.0 else 1.0
             information = max(information, MIN_INFORMATION)
             for i in range(first, ends[q]):

@@ -50,7 +50,7 @@ class TermVocabulary:
         look_up: Callable[[Sequence[str]], tuple[KnownTerms, Array]],
     ) -> None:  # fmt: skip
         self._segments, self._fields, self._look_up = segments, range(field_count), look_up
-        self._is_known: dict[str, bool] = {}
+        self._counts: dict[str, int] = {}
         self._completions: dict[str, list[str]] = {}
 
     def complete(self, prefix: str) -> list[str]:
@@ -62,14 +62,15 @@ class TermVocabulary:
             completions = self._completions[prefix] = self._find_completions(prefix)
         return completions
 
-    def unknown(self, terms: Sequence[str]) -> set[str]:
-        """Return the terms that no live document contains."""
-        if len(self._is_known) > MAX_CACHED_WORDS:
-            self._is_known = {}
-        is_known = self._is_known
-        if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
-            is_known.update(zip(new, self._count(new)[1].tolist(), strict=True))
-        return {term for term in terms if not is_known[term]}
+    def count(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the df of each term that a live document contains, at least 1; others are left out."""
+        if len(self._counts) > MAX_CACHED_WORDS:
+            self._counts = {}
+        counts = self._counts
+        if new := [term for term in dict.fromkeys(terms) if term not in counts]:
+            df, held = self._count(new)
+            counts.update(zip(new, np.where(held, np.maximum(df, 1), 0).tolist(), strict=True))
+        return {term: n for term in terms if (n := counts[term])}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the lowest docids of the live questions that contain each term, up to a limit."""

@@ -298,9 +298,7 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
     if stale_reason:
         return Advice(mark("The calibration is out of date: make it again."), f"askalike calibrate {folder}")
     if (n := count_labelled(archive)) >= MIN_QUERIES:
-        sentence = mark("%(n)s questions have a known duplicate: enough for probabilities.")
+        sentence = mark("%(n)s known duplicates: enough for probabilities.")
         return Advice(sentence, f"askalike calibrate {folder}", {"n": n})
-    sentence = mark(
-        "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide in the queue."
-    )
+    sentence = mark("%(n)s of the %(needed)s known duplicates that probabilities need: decide in the queue.")
     return Advice(sentence, "", {"n": n, "needed": MIN_QUERIES})

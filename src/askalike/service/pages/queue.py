@@ -22,12 +22,11 @@ from askalike.service.schema import RecordNumber
 from askalike.service.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
 from askalike.store.candidate_pairs import (
-    ScanProgress,
     count_by_state,
+    count_unscanned,
     latest_decision,
     list_proposals,
     pending_proposals,
-    scan_progress,
 )
 from askalike.text.clean import TextBlock, readable_blocks, truncate
 from askalike.text.language import function_words
@@ -126,8 +125,8 @@ class QueueState:
     counts: Mapping[ProposalState, int]
     latest: PairProposal | None
     """The proposal that the moderator decided last, which can be undone."""
-    scan: ScanProgress | None
-    """Progress of the search for duplicates; None before it begins."""
+    unscanned: int | None
+    """The number of questions whose duplicates are still to be found; None before the search begins."""
 
 
 @router.get("/a/{archive}/queue")
@@ -210,5 +209,5 @@ def _load_queue(
         view.get_answers_to(ids),
         count_by_state(archive),
         latest,
-        scan_progress(archive),
+        count_unscanned(archive),
     )

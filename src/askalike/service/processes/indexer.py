@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from askalike.calibration.abstention import fit_abstention
-from askalike.calibration.calibration import Calibrator, calibration_version
+from askalike.calibration.calibration import Calibrator
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.search.interim import build_in_background, missing_vectors
@@ -99,7 +99,7 @@ class Indexer:
         self._indexed_change, self._next_commit_at = -1, 0.0
         self._is_marked = settings.ranker is not None  # a ranker given at the start is never marked
         self._builder = IndexBuilder(settings, path)
-        self._proposer: tuple[int, Proposer] | None = None
+        self._proposer: Proposer | None = None
         self._propose_at = time.monotonic() + IDLE_S
         self._propose_late_at = 0.0
         self._expire_at = 0.0
@@ -175,16 +175,19 @@ class Indexer:
     def propose_duplicates(self) -> None:
         """Look for duplicates of a few questions, within the configured share of the time.
 
-        While people search, it waits until nobody does, or for BUSY_FACTOR times as long as otherwise.
+        While people search, it waits until nobody does, or for BUSY_FACTOR times as long as otherwise. While words
+        answer for an encoder, it waits for the encoder's vectors.
         """
         start = time.monotonic()
         is_early = start < self._propose_at or (start < self._propose_late_at and self._is_searching())
         if not self._settings.propose or is_early:
             return
-        self._propose_at, version = start + PROPOSE_RETRY_S, calibration_version(self._archive, self._ranker)
-        if self._proposer is None or self._proposer[0] != version:
-            self._proposer = version, Proposer(self._archive, self._ranker)
-        if self._proposer[1].step():
+        self._propose_at = start + IDLE_S
+        if not self._settings.ranker and missing_vectors(self._archive):
+            return
+        self._propose_at = start + PROPOSE_RETRY_S
+        self._proposer = self._proposer or Proposer(self._archive, self._ranker)
+        if self._proposer.step():
             now = time.monotonic()
             pause = (now - start) * (1 / self._settings.propose - 1)
             self._propose_at, self._propose_late_at = now + pause, now + BUSY_FACTOR * pause

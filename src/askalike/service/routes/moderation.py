@@ -15,7 +15,7 @@ from askalike.service.request_state import caller_id
 from askalike.service.schema import RecordNumber, RequestModel, ResultCount, format_confidence
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState
-from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
+from askalike.store.candidate_pairs import count_by_state, count_unscanned, list_proposals
 
 router = APIRouter(route_class=GuardedRoute, tags=["curation"])
 ProposalId = Annotated[RecordNumber, Path(description="the proposal's id")]
@@ -53,8 +53,8 @@ class DuplicateResponse(BaseModel):
     duplicate_title: str | None
     original_id: str
     original_title: str | None
-    probability: float | None
-    confidence: str = Field(description='for people: "87%", or "uncalibrated"')
+    probability: float
+    confidence: str = Field(description='for people: "87%"')
     score: float
     ranker: str
     created_at: str
@@ -125,8 +125,8 @@ async def get_duplicates(archive: ModeratedArchive, query: Annotated[DuplicatesQ
         proposals = list_proposals(archive, query.state, query.limit, query.after)
         next = proposals[-1].id if len(proposals) == query.limit else None
         counts = count_by_state(archive)
-        progress = scan_progress(archive)
-        scan = progress and ScanResponse(state="done" if progress.is_done else "running", remaining=progress.remaining)
+        left = count_unscanned(archive)
+        scan = None if left is None else ScanResponse(state="running" if left else "done", remaining=left)
         return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts, scan=scan)
 
     return await archive.run_on_store(list_page)

@@ -1,13 +1,16 @@
+// This script is read first, as keys count from then on; the rest waits for the page.
+const whenRead = (work) => document.addEventListener("DOMContentLoaded", work);
+
 // The field to type in has the focus as soon as the page is read; the browser gives it only with the first picture.
-if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
+whenRead(() => { if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus(); });
 
 // Single keys press buttons: A presses data-key="a", unless somebody is typing or has switched the keys off.
-// A key that is pressed while the next pair is on its way counts once that is shown.
+// A key that is pressed while the page or the next pair is on its way counts once that is shown.
 (() => {
   let waiting = "";
   const press = (key) => {
     const button = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
-    waiting = document.querySelector(".htmx-request") ? key : "";
+    waiting = document.readyState === "loading" || document.querySelector(".htmx-request") ? key : "";
     if (!waiting) button?.click();
     return button;
   };
@@ -21,12 +24,13 @@ if (document.activeElement === document.body) document.querySelector("[autofocus
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-keys]")) localStorage.setItem("keys", event.target.checked ? "on" : "off");
   });
-  document.addEventListener("htmx:load", (event) => {
-    show(event.target);
+  const arrive = (root) => {
+    show(root);
     if (waiting) setTimeout(press, 0, waiting); // once htmx knows all that it has loaded
     waiting = "";
-  });
-  show(document);
+  };
+  document.addEventListener("htmx:load", (event) => arrive(event.target));
+  whenRead(() => arrive(document));
 })();
 
 // The first hit of a view of the page that is opened or accepted is counted; who it was is neither asked nor stored.
@@ -45,14 +49,14 @@ if (document.activeElement === document.body) document.querySelector("[autofocus
     mark(document);
   });
   document.addEventListener("htmx:load", (event) => mark(event.target));
-  mark(document);
+  whenRead(() => mark(document));
 })();
 
 // What was found is announced once somebody pauses, and only when it has changed.
 (() => {
-  const said = document.getElementById("said");
   let pause;
   document.addEventListener("htmx:afterSwap", (event) => {
+    const said = document.getElementById("said");
     const heading = event.target.id === "similar" && document.getElementById("found");
     if (!heading || !said) return;
     clearTimeout(pause);
@@ -115,5 +119,5 @@ document.addEventListener("click", async (event) => {
   const fitAll = () => document.querySelectorAll(".math.done").forEach(fit);
   addEventListener("resize", fitAll);
   document.fonts.addEventListener("loadingdone", fitAll); // until then, a formula has another font's width
-  render(document);
+  whenRead(() => render(document));
 })();
