@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike.store import Archive
-from commands import assert_refused
-from commands import run_command as run
+from commands import assert_refused, run_command as run
 
 HEAD = "id,question,answer,date\n"
 GOOD = '1,How long may I keep a book?,Four weeks.,2024-01-01\n2,"Where is it, please?",There.,\n'

@@ -13,8 +13,7 @@ import pytest
 
 from askalike.core.records import Question
 from askalike.store import Archive
-from commands import MAIN, assert_refused, environment
-from commands import run_command as run
+from commands import MAIN, assert_refused, environment, run_command as run
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from askalike.core.registry import load, names
-from commands import MAIN, askalike
-from commands import run_command as run
+from commands import MAIN, askalike, run_command as run
 
 BEER, AI = "beer.stackexchange.com", "ai.stackexchange.com"
 FAQ = "id,question,answer,duplicate_of\n1,How do I log in?,Press.,\n2,Where do I log in?,There.,1\n3,,,\n"

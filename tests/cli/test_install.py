@@ -5,8 +5,7 @@ import sys
 
 from askalike.cli import install
 from askalike.native.compiled import StoredCode
-from commands import askalike
-from commands import run_command as run
+from commands import askalike, run_command as run
 
 
 def test_demo_imports_searches_and_measures(tmp_path, monkeypatch) -> None:

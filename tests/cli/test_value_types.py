@@ -12,8 +12,7 @@ from askalike.labels.partitions import TimeSplitter
 from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
 from askalike.service.schema import SimilarRequest
-from commands import assert_refused
-from commands import run_command as run
+from commands import assert_refused, run_command as run
 
 NO_DATES = ["soon", "2021-13-45", "", "01.09.2021", "2021-02-30", "20-01-01"]
 

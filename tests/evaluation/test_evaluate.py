@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.hits import Hit, Run

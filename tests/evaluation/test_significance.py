@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate

@@ -6,9 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example
-from hypothesis import given as given_records
-from hypothesis import strategies as st
+from hypothesis import example, given as given_records, strategies as st
 
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question

@@ -3,8 +3,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.core.records import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health import LEAK_CHECKS, run_checks

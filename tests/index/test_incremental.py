@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from brute import ALL, Brute, assert_agrees, exclusions, fresh, is_excluded, score, search
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, strategies as st
 
 from askalike.index.lexical import builder
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout

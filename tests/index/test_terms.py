@@ -1,8 +1,7 @@
 """The flat term dictionary against Python's own sorted list."""
 
 from brute import fresh
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS

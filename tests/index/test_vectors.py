@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from brute import exclusions, is_excluded
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from scipy import sparse
 
 from askalike.core.arrays import VectorPart, Vectors

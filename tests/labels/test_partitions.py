@@ -3,8 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.records import EvaluationQuery, Judgement, Link, Question

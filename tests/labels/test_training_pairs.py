@@ -1,8 +1,7 @@
 """Training signals: what each yields, the clusters of pairs, and that no hidden label is among them."""
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import askalike
 from askalike.core.errors import ArchiveError, SettingsError

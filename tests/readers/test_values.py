@@ -2,8 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.core.records import Place, Question, RejectedRow
 from askalike.core.values import parse_utc

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 import Stemmer
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lxml import etree
 
 from askalike.core.config import validate_settings

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 import Stemmer
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.text import language as _language_model
 from askalike.text.language import LANGUAGES, detect_foreign_language, detect_language

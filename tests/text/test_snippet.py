@@ -2,8 +2,7 @@
 
 import pytest
 from growth import assert_linear
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.text.passages import extract_snippet, find_formulas
 

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.features.hashed_ngrams import NgramLookup, RowCounts

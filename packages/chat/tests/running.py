@@ -12,8 +12,7 @@ from aiohttp import ClientSession
 from askalike_chat.answered import AnsweredThreads
 from askalike_chat.bot import Bot, BotSettings, run_bot
 from askalike_chat.command import chat_class
-from askalike_chat.service import Limits
-from askalike_chat.service import Service as Client
+from askalike_chat.service import Limits, Service as Client
 from chat_servers import ChatServer
 from conftest import KINDS
 from service.serving import Service

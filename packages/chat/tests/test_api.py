@@ -13,8 +13,7 @@ from aiohttp import ClientSession
 from askalike_chat.api import JsonApi, check_address, read
 from askalike_chat.chat import Lookups
 from askalike_chat.errors import ApiError, BotError, NotUnderstoodError
-from askalike_chat.service import Found
-from askalike_chat.service import Service as Client
+from askalike_chat.service import Found, Service as Client
 from chat_servers import ChatServer, ZulipServer
 from http_servers import LocalServer, QuietHandler
 

@@ -17,8 +17,7 @@ from askalike_chat.bot import Bot, format_answer
 from askalike_chat.chat import Chat
 from askalike_chat.command import chat_class
 from askalike_chat.errors import RefusedBotError
-from askalike_chat.service import Hit
-from askalike_chat.service import Service as Client
+from askalike_chat.service import Hit, Service as Client
 from chat_servers import BOT, HELPER, OTHER_BOT, DiscordServer, SlackServer, SocketServer, ZulipServer
 from commands import run_command
 from conftest import KINDS

@@ -2,8 +2,7 @@
 
 import pytest
 from cluster.jars import NoClusterError
-from cluster.load import Load, find_samovars, health, manager_index, operators_settings
-from cluster.load import make_archive as write_archive
+from cluster.load import Load, find_samovars, health, make_archive as write_archive, manager_index, operators_settings
 from cluster.network import open_network
 from cluster.nodes import Cluster
 

@@ -6,8 +6,7 @@ import shlex
 import pytest
 
 from calibration.riverside import riverside
-from commands import askalike, assert_refused
-from commands import run_command as run
+from commands import askalike, assert_refused, run_command as run
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

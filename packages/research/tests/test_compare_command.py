@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from askalike import Answer, Archive, Question
-from commands import assert_refused
-from commands import run_command as run
+from commands import assert_refused, run_command as run
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
 GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"

@@ -5,6 +5,4 @@ are the names to register commands, to find classes and objects of any kind by t
 package's own, which are found in a folder of its own, one file each, and in a group of entry points.
 """
 
-from askalike.core.registry import Command, Kind, add_kind, load, names
-
-__all__ = ["Command", "Kind", "add_kind", "load", "names"]
+from askalike.core.registry import Command as Command, Kind as Kind, add_kind as add_kind, load as load, names as names

@@ -7,55 +7,42 @@ looks queries up.
 
 from typing import Any
 
-from askalike.calibration.abstention import MIN_CHARACTERS, AbstentionRule, abstention_rule
-from askalike.core.arrays import Floats32
-from askalike.core.iteration import LogCallback, ProgressTracker, chunks
-from askalike.core.values import safe_url
-from askalike.encoders import LookupTable
-from askalike.export import ExportFormat
+from askalike.calibration.abstention import (
+    MIN_CHARACTERS,
+    AbstentionRule as AbstentionRule,
+    abstention_rule as abstention_rule,
+)
+from askalike.core.arrays import Floats32 as Floats32
+from askalike.core.iteration import LogCallback as LogCallback, ProgressTracker as ProgressTracker, chunks as chunks
+from askalike.core.values import safe_url as safe_url
+from askalike.encoders import LookupTable as LookupTable
+from askalike.export import ExportFormat as ExportFormat
 from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
 from askalike.index.rows import MAX_TITLES
-from askalike.rankers import DEPTH_FACTOR, VectorScores, WordScores, spelling_rules
-from askalike.rankers.lexical import TermExtractor
+from askalike.rankers import DEPTH_FACTOR, VectorScores as VectorScores, WordScores as WordScores, spelling_rules
+from askalike.rankers.lexical import TermExtractor as TermExtractor
 from askalike.search.archive_retriever import MAX_DEPTH_FACTOR
 from askalike.search.readings import CLEAR_TERMS, MAX_SENTENCES, MIN_TERMS, QUESTION_MARKS
 from askalike.search.select import ANSWERED_FIRST
-from askalike.service.widget import build_widget
-from askalike.store.contents import has_content
-from askalike.store.records import find_originals
+from askalike.service.widget import build_widget as build_widget
+from askalike.store.contents import has_content as has_content
+from askalike.store.records import find_originals as find_originals
 from askalike.text.analyzer import CONTRACTING, DROPPED_MARKS, MAX_JOINED
-from askalike.text.clean import INVISIBLE, LINK_REST, LINK_START, LINK_TOKEN, plain_text, readable_blocks, truncate
+from askalike.text.clean import (
+    INVISIBLE,
+    LINK_REST,
+    LINK_START,
+    LINK_TOKEN,
+    plain_text as plain_text,
+    readable_blocks as readable_blocks,
+    truncate as truncate,
+)
 from askalike.text.courtesies import courtesy_rules
-from askalike.text.language import stop_words
-from askalike.text.passages import extract_snippet, sentence_rules
+from askalike.text.language import stop_words as stop_words
+from askalike.text.passages import extract_snippet as extract_snippet, sentence_rules
 from askalike.text.subwords import MAX_WORD_PART, WORD_START
 from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, UNLIKELY_COST, VOWELS
-from askalike.text.words import APOSTROPHES, HYPHENS, cjk_pattern, hash_word
-
-__all__ = [
-    "AbstentionRule",
-    "ExportFormat",
-    "Floats32",
-    "LogCallback",
-    "LookupTable",
-    "ProgressTracker",
-    "TermExtractor",
-    "VectorScores",
-    "WordScores",
-    "abstention_rule",
-    "build_widget",
-    "chunks",
-    "extract_snippet",
-    "find_originals",
-    "has_content",
-    "hash_word",
-    "plain_text",
-    "readable_blocks",
-    "safe_url",
-    "search_rules",
-    "stop_words",
-    "truncate",
-]
+from askalike.text.words import APOSTROPHES, HYPHENS, cjk_pattern, hash_word as hash_word
 
 
 def search_rules(language: str | None) -> dict[str, dict[str, Any]]:

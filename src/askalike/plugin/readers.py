@@ -3,32 +3,16 @@
 A reader is a class of settings with the method of `askalike.Reader`, and is registered in the group `askalike.readers`.
 """
 
-from askalike.core.records import Markup, Record
+from askalike.core.records import Markup as Markup, Record as Record
 from askalike.readers import (
-    Element,
-    SourceFiles,
-    find_files,
-    parse_optional_utc,
-    parse_rows,
-    read_elements,
-    reject,
-    to_text,
-    unescape,
+    Element as Element,
+    SourceFiles as SourceFiles,
+    find_files as find_files,
+    parse_optional_utc as parse_optional_utc,
+    parse_rows as parse_rows,
+    read_elements as read_elements,
+    reject as reject,
+    to_text as to_text,
+    unescape as unescape,
 )
-from askalike.text.clean import guess_markup, replace_forbidden
-
-__all__ = [
-    "Element",
-    "Markup",
-    "Record",
-    "SourceFiles",
-    "find_files",
-    "guess_markup",
-    "parse_optional_utc",
-    "parse_rows",
-    "read_elements",
-    "reject",
-    "replace_forbidden",
-    "to_text",
-    "unescape",
-]
+from askalike.text.clean import guess_markup as guess_markup, replace_forbidden as replace_forbidden

@@ -15,8 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from askalike.core import registry
 from askalike.core.hits import PAIR, Contribution, Explanation, SearchHit
-from askalike.core.records import Markup as Kind
-from askalike.core.records import Question
+from askalike.core.records import Markup as Kind, Question
 from askalike.service.pages import languages
 from askalike.service.pages.languages import mark
 from askalike.text.clean import is_deep, readable_text

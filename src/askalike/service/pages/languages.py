@@ -11,8 +11,7 @@ from functools import cache
 from importlib.resources import files
 from io import BytesIO
 
-from babel import dates, numbers
-from babel import units as babel_units
+from babel import dates, numbers, units as babel_units
 from babel.core import Locale, negotiate_locale
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from askalike.plugin.features import Analyzer, FeatureArrays, Ints, RaggedArray, Text, Vocabulary, make_analyzer
+from askalike.plugin.features import Analyzer, FeatureArrays, Ints, RaggedArray, Text
+from askalike_learning.features._vocabulary import Vocabulary, make_analyzer
 from askalike_learning.features.words import VOCABULARY_FILE, WordFeatures, WordSettings
 
 STEMS_FILE = "words_and_stems.txt"

@@ -8,18 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from askalike.plugin.features import (
-    RESERVED,
-    Floats32,
-    RaggedArray,
-    Text,
-    TextSettings,
-    Tokenizer,
-    Vocabulary,
-    hash_word,
-    make_analyzer,
-    plain_fields,
-)
+from askalike.plugin.features import RESERVED, Floats32, RaggedArray, Text, Tokenizer, hash_word, plain_fields
+from askalike_learning.features._vocabulary import TextSettings, Vocabulary, make_analyzer
 
 VOCABULARY_FILE = "vocabulary.txt"
 MAX_TRIGRAMS = 200_000

@@ -6,7 +6,8 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from askalike.plugin.features import Floats32, RaggedArray, Text, TextSettings, Vocabulary, make_analyzer, plain_fields
+from askalike.plugin.features import Floats32, RaggedArray, Text, plain_fields
+from askalike_learning.features._vocabulary import TextSettings, Vocabulary, make_analyzer
 
 VOCABULARY_FILE = "vocabulary.txt"
 
