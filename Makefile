@@ -1,6 +1,6 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-all fuzz lint docs bench results dist clean
+.PHONY: help demo test test-long test-all fuzz lint docs pages bench results dist clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
@@ -53,6 +53,10 @@ docs: .venv/.test .venv/.docs ## run the documentation's examples, then build th
 	$(BIN)/python -m pytest -n 2 tests/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict # with --quiet it would not be strict
 	@echo "open site/index.html; its search box works where the site is served: $(BIN)/python -m http.server -d site"
+
+pages: .venv/.test ## write the generated pages again, and the lists that show changes of commands and formats
+	for name in commands formats help included reference settings; do $(BIN)/python tools/write_$$name.py || exit 1; done
+	$(BIN)/python tools/draw_design.py
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)

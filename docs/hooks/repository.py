@@ -72,7 +72,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files, **_: A
         return f"[{link[2]}]({config.repo_url.rstrip('/')}/blob/main/{path})" if config.repo_url else link[2]
 
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.DOTALL | re.MULTILINE)
-    return "".join(part if part.startswith("```") else LINK.sub(follow, part) for part in parts)
+    markdown = "".join(part if part.startswith("```") else LINK.sub(follow, part) for part in parts)
+    return re.sub(r'(src|srcset)="docs/', r'\1="', markdown) if page.file.src_uri == "index.md" else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:

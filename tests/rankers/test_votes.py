@@ -5,7 +5,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
-from askalike.core.records import Question
+from askalike.core.records import Link, Question
 
 VOTES = {"a": 40, "b": 3, "c": None, "d": -2}
 QUERY = {"q": Question("q", "how to boil an egg")}
@@ -28,6 +28,15 @@ def hybrid(archive, *weights, **settings):
 
 def test_the_popular_come_first_among_what_is_alike(archive):
     assert [hit.id for hit in rankers.rank(hybrid(archive, 4, 1), QUERY, 4)["q"]] == ["a", "b", "c", "d"]
+
+
+def test_known_duplicates_change_no_ranking(archive):
+    """A query's own links are hidden: votes rank the same with them and without."""
+    query = archive.view().get_questions(["a"])
+    before = list(rankers.rank(hybrid(archive, 1, 2), query, 5)["a"])
+    archive.upsert([Link("a", "c", "duplicate"), Link("b", "a", "duplicate")])
+    assert [hit.id for hit in before] == ["b", "c", "d", "f"]
+    assert list(rankers.rank(hybrid(archive, 1, 2), query, 5)["a"]) == before
 
 
 def test_few_or_negative_votes_count_nothing(archive):

@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 import askalike.cli.options as options
 from askalike.cli.command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup, Needs, rules
-from askalike.cli.output import byte_progress_bar, print_remark, progress_tracker, to_json
+from askalike.cli.output import byte_progress_bar, describe_untuned, print_remark, progress_tracker, to_json
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import format_count, parse_encoding, parse_ids, parse_language, parse_limit, parse_url
@@ -24,6 +24,7 @@ from askalike.readers import import_archive
 from askalike.search.interim import missing_vectors, start_encoding
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
+from askalike.store.contents import count_untuned
 from askalike.store.import_pass import REJECTS_FILE, describe_counts
 from askalike.store.keys import count_active_keys
 
@@ -178,6 +179,8 @@ def _import(
     if not dry_run:
         with Archive.open(output) as archive:
             _choose_encoder(archive, encoder, is_new, download)
+            if untuned := count_untuned(archive.view()):
+                print_remark(describe_untuned(untuned, output))
     if as_json:
         print(to_json(asdict(summary) | {"archive": str(output)}))
         return

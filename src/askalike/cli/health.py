@@ -11,7 +11,7 @@ from rich.table import Table
 from typer import Exit, Option
 
 import askalike.cli.options as options
-from askalike.cli.output import open_console, plain_table, progress_tracker, to_json
+from askalike.cli.output import describe_untuned, open_console, plain_table, progress_tracker, to_json
 from askalike.core.values import format_count
 from askalike.health import require_check, run_checks
 from askalike.health.findings import Finding
@@ -101,6 +101,8 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     yield "questions", f"{counts.questions:,}"
     yield "answers", f"{counts.answers:,} to {format_count(stats.answered_questions, 'question')}"
     yield "duplicate links", f"{counts.duplicate_links:,} with both ends present"
+    if stats.untuned_duplicates:
+        yield "", describe_untuned(stats.untuned_duplicates, "DIR")
     yield "related links", f"{stats.related_links:,} with both ends present"
     yield "rejected", f"{format_count(counts.rejected, 'row')} of the last import"
     for what, n in counts.notes.items():

@@ -60,6 +60,11 @@ def format_proportion(proportion: BinomialProportion) -> str:
     return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]" if proportion.n else "-"
 
 
+def describe_untuned(n: int, directory: object) -> str:
+    """Return what to do with duplicate links that `tune` has not seen; n: their number."""
+    return f"{n:,} known duplicates: askalike tune {directory} would probably find more (on one site 14 more of 100)"
+
+
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
     """Yield a callback that takes (done, total): it draws one bar, or prints lines if stderr is not a terminal."""

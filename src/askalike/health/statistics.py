@@ -58,6 +58,7 @@ class ArchiveStatistics:
     """The source of the last import, if it was interrupted or is still running."""
     answered_questions: int
     related_links: int
+    untuned_duplicates: int
     rephrasings: int
     first_date: str | None
     last_date: str | None
@@ -95,6 +96,7 @@ def compute_statistics(archive: Archive) -> ArchiveStatistics:
         summary=contents.summarise_archive(view),
         unfinished_import=contents.unfinished_import(view),
         related_links=count_links(view, "related"),
+        untuned_duplicates=contents.count_untuned(view),
         tags=count_questions_by(view, "tag", TOP_COUNT),
         categories=count_questions_by(view, "category", TOP_COUNT),
         languages=count_questions_by(view, "language", TOP_COUNT, default=view.language),

@@ -57,7 +57,7 @@ MIN_FIT = 0.1
 INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.61, 13.67, -0.48
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
 SHIFT_SPREAD = 0.5
-"""Standard deviation of the shift of the log odds that is expected before any decision; see experiments/decisions.py."""
+"""Standard deviation of the shift of the log odds that is expected before any decision."""
 MIN_DECISIONS = 50
 """Number of decisions from which a probability is sure."""
 MAX_STEPS = 50

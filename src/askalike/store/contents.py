@@ -20,6 +20,10 @@ from askalike.store.labels import BOTH_ENDS_SQL, count_links
 from askalike.store.records import ANSWER_COLUMNS, ANSWER_SQL, QUESTION_SQL, answer_from_row, question_from_row
 from askalike.store.view import View
 
+MIN_UNTUNED = 75
+"""Number of duplicate links from which votes are chosen nearly always; see experiments/votes.py."""
+TUNED_KEY = "tuned_at"
+"""The key in the archive's metadata of the time of the last tuning."""
 Attribute = Literal["tag", "category", "language", "license"]
 
 
@@ -126,6 +130,16 @@ CONTENT_SQL: Mapping[Content, str] = {
 def has_content(database: Database, content: Content) -> bool:
     """Return whether any question has a body, code in it, a tag or a positive number of votes, or any answer a text."""
     return bool(fetch_int(database, f"SELECT EXISTS (SELECT 1 FROM {CONTENT_SQL[content]})"))
+
+
+def count_untuned(view: View) -> int:
+    """Return the number of duplicate links if `tune` would probably find a better ranker by them and has not run.
+
+    That needs votes, which the default ranker does not use, and MIN_UNTUNED links; else it is 0.
+    """
+    n = count_links(view, "duplicate")
+    is_untried = n >= MIN_UNTUNED and has_content(view, "votes") and TUNED_KEY not in view.meta
+    return n if is_untried else 0
 
 
 def pending_changes(database: Database, since: int) -> tuple[int, str | None]:

@@ -12,13 +12,14 @@ from askalike.core import registry
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.core.iteration import LogCallback, Progress
 from askalike.core.model_folders import find_model
-from askalike.core.values import format_count, format_duration
+from askalike.core.values import format_count, format_duration, now
 from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.labels.splits import load_split
 from askalike.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.rankers import DEFAULT_NAME, Ranker, Searcher, active_ranker, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker, takes_archive
+from askalike.store.contents import TUNED_KEY
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.candidate_search import (
     CandidateResult,
@@ -123,6 +124,7 @@ def tune_archive(
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     searcher = open_current(ranker, archive.view())
     calibration_result, reason = _calibrate(context, ranker, searcher, verdict.served_trial.trial)
+    archive.set_meta(**{TUNED_KEY: now()})
     need_teacher = {family.name for family in list_families() if family.needs_teacher}
     if teacher and need_teacher.isdisjoint(skipped.name for skipped in tried.skipped):
         teacher.clear_memory()

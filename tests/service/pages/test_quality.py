@@ -45,6 +45,12 @@ def test_the_advice_is_what_the_archive_needs_most(tmp_path: Path) -> None:
         assert advice
         assert advice.sentence == "101 known duplicates: enough for probabilities."
         assert advice.command == "askalike calibrate desk"
+        archive.upsert([Question("0", "How do I boil egg number 0?", votes=9, language="en")])
+        advice = advise(archive, "hybrid", True, None)
+        assert advice
+        assert advice.sentence.startswith("101 known duplicates: another ranker would probably find more")
+        assert advice.command == "askalike tune desk"
+        archive.set_meta(tuned_at="2026-11-30")
         advice = advise(archive, "hybrid", False, "it is old")
         assert advice
         assert "out of date" in advice.sentence

@@ -25,6 +25,7 @@ from askalike.service.pages.languages import (
 from askalike.service.pages.rendering import render_page
 from askalike.service.served_archive import ServedArchive
 from askalike.store import Archive
+from askalike.store.contents import count_untuned
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.store.encoding_progress import EncodingProgress, read_encoding
 from askalike.store.labels import count_labelled
@@ -293,6 +294,9 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
             mark("The packaged word vectors do not know the archive’s language: choose an encoder that does."),
             f"askalike encoder use {folder} MODEL",
         )
+    if untuned := count_untuned(view):
+        sentence = mark("%(n)s known duplicates: another ranker would probably find more (on one site 14 more of 100).")
+        return Advice(sentence, f"askalike tune {folder}", {"n": untuned})
     if is_calibrated:
         return None
     if stale_reason:
