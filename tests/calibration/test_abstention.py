@@ -1,6 +1,7 @@
 """Abstention without labels: what has nothing to do with the archive finds nothing, what has finds it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from askalike.calibration.abstention import (
     find_level,
     find_rule,
     fit_abstention,
+    is_titled,
 )
 from askalike.cli.search import index_command
 from askalike.core.records import Question
+from askalike.rankers import ResolvedQuery
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from calibration.riverside import riverside
@@ -196,3 +199,12 @@ def test_everyday_questions_in_six_languages_are_packaged():
     assert len({row.text for row in rows}) == len(rows) == 1_060
     assert len({row.topic for row in rows}) == 20
     assert {row.language for row in rows} == {"de", "en", "es", "fr", "it", "ru"}
+
+
+def test_corrected_word_is_equal_in_any_form():
+    question = Question("q", "Polynomial time reductions")
+    read = ResolvedQuery(Question("typed", "Polynomial time reduction"), language="en")
+    corrected = replace(read, corrections={"redcution": "reduction"})
+    assert is_titled(question, corrected)
+    assert not is_titled(question, read)
+    assert not is_titled(Question("q", "Time of polynomial reductions"), corrected)

@@ -341,7 +341,7 @@ def test_less_sure_calibration_leaves_grades(directory, tmp_path):
 
 
 def test_calibration_that_loses_known_titles_is_refused(directory, tmp_path):
-    """Its labels say that most questions' own titles ask the next question."""
+    """Its labels say that most questions' own titles ask the next question, and no slip is corrected."""
     moved = shutil.copytree(directory, tmp_path / "moved")
     with Archive.open(moved) as archive:
         questions = [question for _, question in archive.view().questions()]

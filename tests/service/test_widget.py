@@ -19,6 +19,7 @@ from waiting import wait_for
 
 MAX_BYTES = 5_000
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"
+FORMULAS = r"Why is $\log_2 n$ in $O(\sqrt{n})$, from $5 to $10, and $\frac{$ is none, for zygohistomorphic queues?"
 PAGE = """<!doctype html><html lang="en" dir="{dir}"><meta charset="utf-8"><title>Ask</title>
 <meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,">
@@ -70,6 +71,7 @@ def closed(copy: Callable[..., Path], site: Site, serve_all: Callable[..., Servi
     with Archive.open(archive) as opened:
         key = keys.create_key(opened, "read", origin=site.origin)
         opened.upsert([Question("z", HOSTILE), Question("j", "Zeppelin two", url="javascript:document.title='taken'")])
+        opened.upsert([Question("f", FORMULAS)])
     return serve_all(archive, options=("--set", "require_keys=true", "--set", "propose=0")), key
 
 
@@ -129,6 +131,18 @@ def test_its_labels_speak_the_pages_language(browser, site, closed) -> None:
     page.close()
 
 
+def test_formulas_are_drawn_by_the_browser(visit) -> None:
+    page = visit()
+    option = type_text(page, "zygohistomorphic").first
+    option.locator("math msqrt").wait_for()
+    assert option.locator("math").count() == 2
+    assert "from $5 to $10" in option.inner_text()
+    assert "frac{" in option.inner_text()
+    page.locator("#title").fill("zygohistomorphic queues")  # a list that comes later
+    option.locator("b", has_text="queues").wait_for()
+    option.locator("math msqrt").wait_for()
+
+
 @pytest.mark.parametrize("position", ["static", "relative"])
 def test_list_is_below_a_field_in_its_label(browser, site, closed, position: str) -> None:
     served, key = closed
@@ -155,7 +169,7 @@ def test_selector_without_match_is_told_on_console(browser, site, closed, wrong)
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text))
     page.goto(site.origin)
-    assert told == [f'askalike: data-{wrong}="#nowhere" matches nothing']
+    assert told == [f"askalike: no #nowhere (data-{wrong})"]
     assert page.get_by_role("combobox").count() == (wrong == "body")
     assert page.locator("input").count() == 1
     page.close()

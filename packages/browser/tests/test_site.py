@@ -45,6 +45,7 @@ def archive_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         archive.set_meta(name="Riverside <desk>", language="en")
         archive.upsert(
             [
+                Question("f", r"Why is $\log_2 n$ in $O(\sqrt{n})$ for zygohistomorphic queues?", r"As $\frac12$ is."),
                 Question("z", HOSTILE, url="https://desk.example/z"),
                 Question("j", "Zeppelin two", url=f"javascript:{TAKE}", rephrasings=("Dirigible rides",)),
                 Answer("za", "z", BODY, "html"),
@@ -295,6 +296,14 @@ def test_hostile_texts_are_shown_and_never_run(site_page) -> None:
     assert page.locator("#found img, #found script").count() == 0
     assert page.title() == "Riverside <desk>"
     assert page.get_by_role("heading", level=1).inner_text() == "Riverside <desk>"
+
+
+def test_formulas_are_drawn_in_titles_and_texts(site_page) -> None:
+    type_question(site_page, "zygohistomorphic")
+    site_page.locator("h3 math msqrt").wait_for()
+    assert site_page.locator("h3 math").count() == 2
+    site_page.locator("summary", has_text="zygohistomorphic").click()
+    site_page.locator(".prose math mfrac").wait_for()
 
 
 def test_no_script_inserts_markup_and_policy_forbids_others(site: Path) -> None:

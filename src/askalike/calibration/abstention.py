@@ -10,7 +10,7 @@ in six languages (`off_topic.tsv`, written for this, CC0). A grade is not a prob
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import NamedTuple, Self
 
@@ -25,7 +25,8 @@ from askalike.core.files import write_atomically
 from askalike.core.records import Question
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, Snapshot, View
-from askalike.text.analyzer import content_analyzer
+from askalike.text.analyzer import content_analyzer, word_analyzer
+from askalike.text.words import fold_title
 
 QUESTIONS_FILE = "off_topic.tsv"
 LEVEL_SHARE = 0.9
@@ -244,6 +245,21 @@ def is_stopwords_only(text: str, language: str | None) -> bool:
     Curves are fitted on questions, and no question consists only of function words.
     """
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
+
+
+def is_titled(question: Question, query: ResolvedQuery) -> bool:
+    """Return whether a question has exactly a query's title, or has it as a rephrasing.
+
+    A misspelt word was replaced by one form of the word that was meant, so that any other form is equal to it.
+    """
+    titles = (question.title, *question.rephrasings)
+    typed = fold_title(query.query.title)
+    if typed and typed in map(fold_title, titles):
+        return True
+    if not query.corrections:
+        return False
+    read = partial(word_analyzer().analyze, language=query.language)
+    return read(query.query.title) in map(read, titles)
 
 
 def is_keyword(word: str, title: str, language: str | None) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import NO_GRADE, AbstentionRule, abstention_rule
+from askalike.calibration.abstention import NO_GRADE, AbstentionRule, abstention_rule, is_titled
 from askalike.calibration.calibration import (
     LIKELY_FROM,
     ArchiveState,
@@ -48,7 +48,6 @@ from askalike.core.values import format_count
 from askalike.labels.splits import split_groups
 from askalike.rankers import Ranker, add_absolute, create, open_current
 from askalike.store import Archive, Clusters, View, takes_archive
-from askalike.text.words import fold_title
 
 TARGET_SHARE = 0.995
 """Share of known titles that are called the same, above which a calibration is good whatever the share without it."""
@@ -323,9 +322,8 @@ def _count_same(
     found = zip(typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (), strict=True)
     for id, resolved, hits, absolute in found:
         right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
-        typed_title = "" if resolved.query.body else fold_title(resolved.query.title)  # its slip may be corrected
-        is_titled = any(fold_title(hit.title) == typed_title for hit in hits.documents)
+        has_title = not resolved.query.body and any(is_titled(hit, resolved) for hit in hits.documents)
         probabilities = calibration.estimate(hits.compute_features(extractor))
-        same += is_titled or bool((probabilities[right] >= LIKELY_FROM).any())
-        same_uncalibrated += is_titled or bool((absolute[: len(right)][right] >= rule.limits(resolved).same).any())
+        same += has_title or bool((probabilities[right] >= LIKELY_FROM).any())
+        same_uncalibrated += has_title or bool((absolute[: len(right)][right] >= rule.limits(resolved).same).any())
     return same, same_uncalibrated

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from askalike.core.records import Question
-from askalike.text.analyzer import Analyzer, content_analyzer
+from askalike.text.analyzer import content_analyzer, word_analyzer
 from askalike.text.words import WORD, fold_title
 
 _NEGATIONS: Final[Mapping[str, str]] = {
@@ -148,7 +148,7 @@ def read_title(title: str, language: str | None) -> ReadTitle:
     terms: set[str] = set()
     ordered: list[str] = []
     content: dict[str, str] = {}
-    for term, start, end in _all_words().analyze_with_spans(plain, language):
+    for term, start, end in word_analyzer().analyze_with_spans(plain, language):
         word = plain[start:end].lower()
         terms.add(term)
         if word in ARTICLES or (len(word) == 1 and word.isalpha()):  # the e of e-mail
@@ -197,8 +197,3 @@ def _terms_of_texts(question: Question, language: str | None) -> Sequence[str]:
     """Return the terms of a question's rephrasings and body."""
     body = content_analyzer().plain_text(question.body, question.markup)
     return content_analyzer().analyze("\n".join((*question.rephrasings, body)), language)
-
-
-@lru_cache(1)
-def _all_words() -> Analyzer:
-    return Analyzer()

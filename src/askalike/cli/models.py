@@ -18,7 +18,13 @@ from askalike.cli.output import format_ranker, open_console, plain_table, print_
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import use_workers
 from askalike.core.values import format_count
-from askalike.encoders import PACKAGED_ENCODERS, find_package
+from askalike.encoders import (
+    PACKAGED_ENCODERS,
+    STRONGER_ENCODER,
+    STRONGER_LICENCE,
+    STRONGER_SIZE_MB,
+    find_package,
+)
 from askalike.measuring import LEADING_MEASURE
 from askalike.search.encoder_installation import adopt_encoder
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
@@ -84,10 +90,10 @@ def list_encoders_command(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List the encoders that extras bring: languages, size, licence, and what each would give an archive.
+    """List the encoders at hand, and a stronger one to fetch: languages, size, licence, what each gives an archive.
 
-    With DIR, those that are installed are tried on a sample of its questions: how often is a question first when 60 %
-    of its title is typed, or a rephrasing of it?
+    With DIR, those that are installed, and the archive's own, are tried on a sample of its questions: how often is a
+    question first when 60 % of its title is typed, or a rephrasing of it?
 
     Examples:
 
@@ -138,6 +144,10 @@ def _package_table() -> Table:
         languages = ", ".join(package.languages) if package.languages else "about 100"
         have = "yes" if package.is_installed else f"no: {package.install_command}"
         table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
+    use = f"askalike encoder use DIR {STRONGER_ENCODER} --download"
+    table.add_row(
+        Path(STRONGER_ENCODER).name, "en", str(STRONGER_SIZE_MB), STRONGER_LICENCE, Text(f"no: {use}", overflow="fold")
+    )
     return table
 
 

@@ -221,6 +221,8 @@ class Encoder(ABC):
 
     For a query in another language than the texts, its mean similarity to these is 0 as an absolute score.
     """
+    courtesy_share: float = 0.0
+    """Share of the mean vector of its language's courtesies that is subtracted from a query's; see `DenseSearcher`."""
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

@@ -74,6 +74,8 @@ class E5SmallEncoder(PackagedEncoder):
     unrelated_score = 0.8
     """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""
     unrelated_texts = UNRELATED_TEXTS
+    courtesy_share = 0.5
+    """See Encoder.courtesy_share. Chosen on the texts of experiments/people."""
     prompts: ClassVar[Mapping[Role, str]] = {"query": "query: ", "document": "query: "}
     """As the authors advise for texts of one kind."""
 

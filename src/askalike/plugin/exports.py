@@ -24,7 +24,7 @@ from askalike.rankers.lexical import TermExtractor as TermExtractor
 from askalike.search.archive_retriever import MAX_DEPTH_FACTOR
 from askalike.search.readings import CLEAR_TERMS, MAX_SENTENCES, MIN_TERMS, QUESTION_MARKS
 from askalike.search.select import ANSWERED_FIRST
-from askalike.service.widget import build_widget as build_widget
+from askalike.service.widget import build_widget as build_widget, formula_files as formula_files
 from askalike.store.contents import has_content as has_content
 from askalike.store.records import find_originals as find_originals
 from askalike.text.analyzer import CONTRACTING, DROPPED_MARKS, MAX_JOINED

@@ -54,14 +54,20 @@ class FieldEncoder:
             return encode([select_field(text, self.fields[0]) for text in texts])
         return _join(_encode_fields(encode, [[self._select(text, f) for text in texts] for f in self.fields]))
 
-    def encode_queries(self, queries: Sequence[Question]) -> Vectors:
-        """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields."""
+    def encode_queries(self, queries: Sequence[Question], background: NDArray[np.float32] | None = None) -> Vectors:
+        """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields.
+
+        background: with several fields, what is subtracted from each query's vector, (n, dim); None for nothing. Zeros
+        stay zeros.
+        """
         if len(self.fields) == 1:
             return self._encoder.encode_queries(list(map(self.select_query, queries)))
         compared = ["title" if field == "title" else "text" for field in self.fields]
         texts = [[select_field(query, field) for query in queries] for field in compared]
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
+        if background is not None:
+            vectors = [own - background * own.any(axis=1, keepdims=True) for own in vectors]
         return _join(vectors, weights)
 
     def relate(self, documents: Vectors, unrelated_score: float) -> Sequence[RelativeQueries]:

@@ -38,6 +38,7 @@ from askalike.rankers._word_explanations import RawText, WordReader, explain_by_
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import Snapshot, TrainingView
 from askalike.store.encoding_progress import record_encoding
+from askalike.text.courtesies import list_courtesies
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""
@@ -79,6 +80,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
+        self._courtesies: dict[str | None, Floats32] = {}
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -111,12 +113,22 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     @cached_property
     def unrelated_vector(self) -> Floats32:
         """The mean vector of the encoder's unrelated texts, (dim)."""
-        texts = [Question(text, text) for text in self.encoder.unrelated_texts]
-        return np.asarray(concatenate_parts(self.encoder.encode_queries(texts)).mean(axis=0), np.float32)
+        return self._encode_mean(self.encoder.unrelated_texts)
+
+    def courtesies(self, language: str | None) -> Floats32:
+        """Return the mean vector of the courtesies of a language, (dim)."""
+        if language not in self._courtesies:
+            self._courtesies[language] = self._encode_mean(list_courtesies(language))
+        return self._courtesies[language]
+
+    def _encode_mean(self, texts: Sequence[str]) -> Floats32:
+        encoded = self.encoder.encode_queries([Question(text, text) for text in texts])
+        return np.asarray(concatenate_parts(encoded).mean(axis=0), np.float32)
 
     @property
     def fingerprint(self) -> str:
-        return self.encoder.fingerprint
+        share = self.encoder.courtesy_share
+        return f"{self.encoder.fingerprint} {share}" if share else self.encoder.fingerprint
 
     @property
     def trained_until(self) -> str | None:
@@ -298,6 +310,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self._share = ranker.encoder.courtesy_share if len(self._fields.fields) > 1 else 0.0
         self.bridges_languages = bool(ranker.encoder.unrelated_texts)
         self._lowest, self._reads_answers = ranker.min_score, "answer" in settings.field_names
         self._reads_titles, self._reads_bodies = settings.reads("title"), settings.reads("body")
@@ -360,20 +373,28 @@ class DenseSearcher(Searcher):
         """Return the queries' vectors; None for no queries."""
         if not queries:
             return None
-        vectors = self._fields.encode_queries([one.finished or one.query for one in queries])
+        vectors = self._fields.encode_queries([one.finished or one.query for one in queries], self._background(queries))
         return VectorQueries(vectors, [one.excluded for one in queries])
+
+    def _background(self, queries: Sequence[ResolvedQuery]) -> Floats32 | None:
+        """Return what is subtracted from each query's vector, (queries, dim); None for nothing."""
+        if not self._share:
+            return None
+        courtesies = [self._ranker.courtesies(one.language) * (not one.is_foreign) for one in queries]
+        return np.float32(self._share) * np.stack(courtesies)
 
     def _found(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
         encoded: VectorQueries | None, known: Retrieved | None = None,
     ) -> Retrieved:  # fmt: skip
         vectors = known.vectors if known else self._fields.unit_queries(encoded.vectors) if encoded else None
-        lowest = np.full(len(queries), self._ranker.encoder.unrelated_score)
+        unrelated = np.full(len(queries), self._ranker.encoder.unrelated_score)
+        lowest = unrelated * (1 - self._share)
         if vectors is not None and (foreign := [row for row, one in enumerate(queries) if one.is_foreign]):
-            lowest[foreign] = vectors[foreign] @ self._ranker.unrelated_vector
+            lowest[foreign] = unrelated[foreign] = vectors[foreign] @ self._ranker.unrelated_vector
         absolute = [
-            np.maximum((own - low) / (1 - low or 1.0), 0) if low else own
-            for own, low in zip(scores, lowest.tolist(), strict=True)
+            np.maximum((own - low) / (1 - zero or 1.0), 0) if low else own
+            for own, low, zero in zip(scores, lowest.tolist(), unrelated.tolist(), strict=True)
         ]
         return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 

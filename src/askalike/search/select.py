@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import GradeLimits, is_keyword, is_stopwords_only
+from askalike.calibration.abstention import GradeLimits, is_keyword, is_stopwords_only, is_titled
 from askalike.calibration.calibration import Calibrator
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
@@ -15,7 +15,6 @@ from askalike.core.records import Question
 from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.store import View
 from askalike.store.records import find_originals
-from askalike.text.words import fold_title
 
 ANSWERED_FIRST = 0.05
 """An open, answered question stands before a closed or unanswered one whose score is higher by at most this share.
@@ -113,7 +112,7 @@ def _select(
     docids = retrieved.docids[row].tolist()
     scores = retrieved.scores[row]
     found = [texts[docid] for docid in docids]
-    order = _order(found, scores, resolved.query, originals, criteria.answered_first)
+    order = _order(found, scores, resolved, originals, criteria.answered_first)
     shown = _collapse(found, order, resolved.query.id, originals, criteria)
     places = list(shown.values())
     matched = [found[place] for place in places]
@@ -139,13 +138,12 @@ def _select(
 
 
 def _order(
-    questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
+    questions: Sequence[Question], scores: Floats, query: ResolvedQuery, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
     """Return the positions of the retrieved questions in the order in which they are shown: see `Criteria`."""
-    typed = fold_title(query.title)
     stays = np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
-        stays[place] = originals.by_duplicate.get(question.id, question).is_settled or _is_titled(question, typed)
+        stays[place] = originals.by_duplicate.get(question.id, question).is_settled or is_titled(question, query)
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order
@@ -169,11 +167,6 @@ def _collapse(
     return places
 
 
-def _is_titled(question: Question, folded: str) -> bool:
-    """Return whether a question has exactly a typed title, or has it as a rephrasing. folded: see `fold_title`."""
-    return bool(folded) and folded in map(fold_title, (question.title, *question.rephrasings))
-
-
 class _Grader:
     """Grades the questions that were retrieved for one query.
 
@@ -184,8 +177,7 @@ class _Grader:
     def __init__(self, resolved: ResolvedQuery, criteria: Criteria, limits: GradeLimits, language: str | None) -> None:
         query = resolved.query
         self._criteria, self._limits, self._language = criteria, limits, language
-        self._title = query.title
-        self._folded = "" if query.body else fold_title(query.title)
+        self._resolved, self._title = resolved, query.title
         finished = resolved.finished or query
         self._asks_nothing = is_stopwords_only(f"{finished.title} {query.body}", resolved.language)
         self._is_word = not query.body and len(query.title.split()) == 1
@@ -195,7 +187,7 @@ class _Grader:
         """Return the grade of a question. similarity: its absolute score. probability: None without a calibration."""
         if self._asks_nothing:
             return None
-        if _is_titled(question, self._folded):
+        if not self._resolved.query.body and is_titled(question, self._resolved):
             return "same"
         is_related = similarity >= self._limits.related
         if self._is_word:

@@ -265,6 +265,12 @@ class _TermCache(dict[str, str]):
 
 
 @cache
+def word_analyzer() -> Analyzer:
+    """Return the shared analyzer of all words."""
+    return Analyzer()
+
+
+@cache
 def content_analyzer() -> Analyzer:
     """Return the shared analyzer without stop words."""
     return Analyzer(AnalyzerSettings(stop_words=True))

@@ -97,6 +97,11 @@ def courtesy_rules(language: str | None) -> dict[str, Any]:
     }
 
 
+def list_courtesies(language: str | None) -> Sequence[str]:
+    """Return the greetings and thanks of a language and of English; of all languages if it is unknown."""
+    return [phrase for kind in _KINDS[:2] for phrase in _phrases(kind, language)]
+
+
 @lru_cache(32)
 def _terms(kinds: tuple[Kind, ...], language: str | None) -> frozenset[str]:
     phrases = " ".join(phrase for kind in kinds for phrase in _phrases(kind, language))

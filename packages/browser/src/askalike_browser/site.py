@@ -27,6 +27,7 @@ from askalike.plugin.exports import (
     build_widget,
     chunks,
     find_originals,
+    formula_files,
     has_content,
     readable_blocks,
     safe_url,
@@ -56,7 +57,8 @@ Texts = dict[str, list[list[tuple[int, str]]]]
 class StaticSiteExport(Settings):
     """A page that searches the questions in the browser, without a service.
 
-    `index.html` is the page, `widget.js` the script for other pages, `search.js` the search of both. `data/` has the
+    `index.html` is the page, `widget.js` the script for other pages, `search.js` the search of both; `formulas.js` is
+    loaded with KaTeX, from `static/`, where a title or a text that is shown has a formula. `data/` has the
     titles, the words, the vectors (see VECTORS_FILE; not with every ranker), and the texts of answers.
     """
 
@@ -198,8 +200,9 @@ def _shorten(text: str, markup: Any) -> list[tuple[int, str]]:
 
 def _write_page(folder: Path, name: str, view: View) -> None:
     own = files("askalike_browser") / "files"
-    for file in FILES:
-        (folder / file).write_bytes((own / file).read_bytes())
+    for path, file in {**{name: own / name for name in FILES}, **formula_files()}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(file.read_bytes())
     search = "".join((own / file).read_text(encoding="utf-8") for file in SCRIPTS)
     (folder / "search.js").write_text(f"(() => {{\n{search}}})()\n", encoding="utf-8")
     (folder / "widget.js").write_text(build_widget(own / "widget.js"), encoding="utf-8")

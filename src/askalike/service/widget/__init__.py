@@ -6,11 +6,20 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 SCRIPTS = files("askalike.service.widget")
-SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+|[+-](?! *[+-])) *""")
+SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>%;]+|[+-](?! *[+-])) *""")
 """A literal, which is kept, or an operator with the spaces around it."""
+TRUTH = re.compile(r"""("[^"\n]*"|`[^`]*`)|\b(?:(true)|false)\b""")
+"""A literal, which is kept, or a truth value, for which `!0` and `!1` are shorter."""
 ONE_PARAMETER = re.compile(r"(?<=\W)\((\w+)\)=>")
-NEEDLESS_BREAK = re.compile(r",?\n(?=[\]})])|([\[{(,])\n")
+NEEDLESS_BREAK = re.compile(r",?\n(?=[\]}):;])|([\[{(,;=>&|])\n")
 """A line break that does not end a statement, and a comma that nothing follows; the other breaks are kept."""
+
+
+def formula_files() -> dict[str, Traversable]:
+    """Return the files that draw formulas, by their paths below the folder of `widget.js`: a script and KaTeX."""
+    vendor = files("askalike.service.pages") / "static" / "vendor" / "katex"
+    katex = {f"static/vendor/katex/{name}": vendor / name for name in ("katex.min.js", "katex.LICENSE")}
+    return {"formulas.js": SCRIPTS / "formulas.js", **katex}
 
 
 def build_widget(source: Traversable) -> str:
@@ -29,4 +38,5 @@ def load_script() -> bytes:
     lines = (line.strip() for line in text.splitlines())
     script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
     script = SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script)
+    script = TRUTH.sub(lambda match: match[1] or ("!0" if match[2] else "!1"), script)
     return ONE_PARAMETER.sub(r"\1=>", NEEDLESS_BREAK.sub(r"\1", script)).encode()

@@ -1,10 +1,10 @@
-"""`widget.js`: the script, which a page of any site includes with one tag."""
+"""`widget.js`, which a page of any site includes with one tag, and `formulas.js`, which it loads to draw formulas."""
 
 from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.service.widget import load_script
+from askalike.service.widget import SCRIPTS, load_script
 
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
@@ -20,7 +20,16 @@ router = APIRouter(tags=["widget"])
 )
 async def get_widget(request: Request) -> Response:
     """Return the script. Anybody may load it; it contains no secret."""
-    script = load_script()
+    return _reply(request, load_script())
+
+
+@router.get("/formulas.js", include_in_schema=False)
+async def get_formulas(request: Request) -> Response:
+    """Return the script that draws the formulas of the widget's list."""
+    return _reply(request, (SCRIPTS / "formulas.js").read_bytes())
+
+
+def _reply(request: Request, script: bytes) -> Response:
     etag = f'"{sha256(script).hexdigest()[:16]}"'
     headers = {
         "etag": etag,

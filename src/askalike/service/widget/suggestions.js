@@ -9,8 +9,7 @@ const make = (tag, props = {}, ...children) => {
 }
 const on = (node, event, act) => node?.addEventListener(event, act)
 const style = new CSSStyleSheet()
-style.replaceSync(`
-.askalike-list{position:absolute;z-index:99;box-sizing:border-box;margin:.25em 0;padding:.25em;list-style:none;
+style.replaceSync(`.askalike-list{position:absolute;z-index:99;box-sizing:border-box;margin:.25em 0;padding:.25em;list-style:none;
 background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-align:start;
 &[hidden]{display:none}
 li{padding:.5em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
@@ -21,7 +20,7 @@ document.adoptedStyleSheets.push(style)
 
 const find = (name) => {
   const field = set[name] && document.querySelector(set[name])
-  if (field === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing`)
+  if (field === null) console.error(`askalike: no ${set[name]} (data-${name})`)
   return field
 }
 // Without data-input, a search field appears in place of the tag.
@@ -34,9 +33,9 @@ const findInput = () => {
 
 // Returns a function that shows results; describe(result) returns the children of its option, report(result) hears of a choice.
 const addList = (input, describe, report = () => {}) => {
-  const list = make("ul", { className: "askalike-list", hidden: true, id, role: "listbox", ariaLabel: label })
-  const said = make("div", { className: "askalike-said", role: "status" })
-  let found = [], active = -1
+  const list = make("ul", { className: "askalike-list", hidden: true, id, role: "listbox", ariaLabel: label }),
+    said = make("div", { className: "askalike-said", role: "status" })
+  let found = [], active = -1, math
   Object.assign(input, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: false, autocomplete: "off" })
   input.setAttribute("aria-controls", id)
   // Outside of the label, whose text names the field; inside, if the field's place is told from there.
@@ -86,6 +85,8 @@ const addList = (input, describe, report = () => {}) => {
     list.replaceChildren(...found.map((result, n) =>
       make("li", { id: `${id}-${n}`, role: "option", onclick: () => choose(result) }, ...describe(result))))
     open(!!found[0])
+    if (!math && /\$.+\$/.test(list.innerText))
+      script.after(math = make("script", { src: new URL("formulas.js", script.src) }))
     said.textContent = found[0] ? (set.count || `${label}: {n}`).replace("{n}", found.length) : ""
   }
 }

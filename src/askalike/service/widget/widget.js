@@ -1,8 +1,7 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
 // archive, key, input and body (CSS selectors), k, label (by default in the page's language), count ("Similar questions: {n}"), theme (light, dark),
 // feedback (off: what people choose or post all the same is neither sent nor counted).
-const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src)
-const off = set.feedback == "off"
+const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src), off = set.feedback == "off"
 
 whenReady(() => {
   const input = findInput()
@@ -15,34 +14,30 @@ whenReady(() => {
     headers: { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) },
     body: JSON.stringify({ title: text(), body: body?.value, ...values }),
   })
-  const say = (verdict, id) => text() && !off &&
+  const say = (verdict, id) => off || text() &&
     post("feedback", { shown_ids: found.map(({ id }) => id), verdict, chosen_id: id, opened }, { keepalive: true })
-  const title = ({ title, matched_words: words }) =>
-    title.split(/(\$[^$]+\$|[\p{L}\p{N}]+)/u).map((part) =>
-      `${words}`.toLowerCase().split(/,|\s/).includes(part.toLowerCase()) ? make("b", {}, part) : part)
-  const describe = (result) => [
-    make("span", { dir: "auto" }, ...title(result)),
-    make("small", { dir: "auto" }, result.snippet),
+  const describe = ({ title, snippet, matched_words: words }) => [
+    make("span", { dir: "auto" }, ...title.split(/(\$[^$]+\$|[\p{L}\p{N}]+)/u).map((part) =>
+      `${words}`.toLowerCase().split(/,|\s/).includes(part.toLowerCase()) ? make("b", {}, part) : part)),
+    make("small", { dir: "auto" }, snippet),
   ]
-  const list = addList(input, describe, (result) => {
+  const show = addList(input, describe, (result) => {
     say("accept", result.id)
     opened = true
   })
-  const show = (results) => list(found = results)
   const ask = async () => {
     asking?.abort()
     asking = new AbortController()
-    if (!text()[2]) return show([])
+    if (!text()[2]) return show(found = [])
     try {
-      const answer = await post("similar", { k: +set.k || 5, prefix: true, count_shown: !seen }, { signal: asking.signal })
-      const got = await answer.json()
+      const answer = await post("similar", { k: +set.k || 5, prefix: true, count_shown: !seen }, { signal: asking.signal }), got = await answer.json()
       if (!answer.ok) throw got.detail
-      show(got.results)
+      show(found = got.results)
       seen ||= found[0]
     } catch (error) {
       if (error.name == "AbortError") return
       console.error("askalike:", error)
-      show([])
+      show(found = [])
     }
   }
   const later = () => { clearTimeout(timer); timer = setTimeout(ask, 250) }

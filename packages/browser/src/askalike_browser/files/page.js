@@ -25,16 +25,21 @@
     const results = state !== "found" ? (state && say(state)) : say(key, { n: same.length || related.length })
     said.textContent = [results, words && state === "found" && say("read", { words })].filter(Boolean).join(" · ")
   }
-  const mark = (text, words) => text.split(/([\p{L}\p{N}_]+)/u).map((part) =>
+  const mark = (text, words) => text.split(/(\$[^$]+\$|[\p{L}\p{N}_]+)/u).map((part) =>
     words.includes(part.toLowerCase()) ? make("mark", {}, part) : part)
   const link = (text) => text.split(/(https?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)\]])/).map((part, n) =>
     n % 2 ? make("a", { href: part, rel: "nofollow noopener noreferrer ugc" }, part) : part)
   const prose = (blocks) => make("div", { className: "prose", dir: "auto" }, ...blocks.map(([code, text]) =>
     code ? make("pre", { tabIndex: 0 }, text) : make("p", {}, ...link(text))))
+  let math
+  const drawFormulas = () => {
+    if (!math && /\$.+\$/.test(found.textContent)) document.head.append(math = make("script", { src: "formulas.js" }))
+  }
   const unfold = async (details, { number, has }) => {
     if (!details.open || details.children.length > 1) return
     const texts = await site.unfold(number)
     if (details.children.length < 2) details.append(...(has === 1 ? texts.answers : texts.body).map(prose))
+    drawFormulas()
   }
   const item = (hit, words) => {
     const title = mark(hit.title, words)
@@ -69,6 +74,7 @@
     shown = site.search(text)
     shown.groups = { same: shown.hits.filter(({ grade }) => grade === "same"), related: shown.hits.filter(({ grade }) => grade !== "same") }
     found.replaceChildren(...lists(shown.groups))
+    drawFormulas()
     state = "found"
     tell()
   }
