@@ -71,7 +71,8 @@ class QuerySet(NamedTuple):
 
 def main(people: str, *places: str) -> None:
     """Write the rows as a JSON list, one in each line."""
-    command = shlex.join(["python", "experiments/fusion.py", *map(os.path.basename, (people, *places))])
+    names = [f"{os.path.basename(path)}:{rest}" for path, _, rest in (place.partition(":") for place in places)]
+    command = shlex.join(["python", "experiments/fusion.py", os.path.basename(people), *names])
     sets, provenance = [], {}
     for place in places:
         path, encoder, *splits = place.split(":")

@@ -7,9 +7,9 @@ from askalike import rankers
 from askalike.core.hits import Contribution, Explanation, Span
 from askalike.core.records import Question
 from askalike.encoders import TextWords
-from askalike.rankers._occlusion import explain_by_occlusion
 from askalike.rankers._word_explanations import Word, WordComparison
 from askalike.rankers.hybrid import merge_explanations
+from askalike.rankers.pairwise import explain_by_occlusion
 from askalike.store.archive import Archive
 from small_models import write_encoder
 

@@ -11,29 +11,16 @@ from askalike.core.errors import ArchiveError
 from askalike.core.files import folder_errors, replace_folder
 from askalike.core.iteration import LogCallback, ProgressTracker, skip_tracking
 from askalike.export._tables import (
-    REPHRASINGS_COLUMN,
-    TITLE_COLUMN,
-    join_answers_cell,
-    join_cell,
-    parse_cell,
-    write_table,
+    REPHRASINGS_COLUMN as REPHRASINGS_COLUMN,
+    TITLE_COLUMN as TITLE_COLUMN,
+    join_answers_cell as join_answers_cell,
+    join_cell as join_cell,
+    parse_cell as parse_cell,
+    write_table as write_table,
 )
 from askalike.store import Archive, storage_errors, takes_archive
 from askalike.store.database import read_transaction
 from askalike.store.sources import source_prefixes
-
-__all__ = [
-    "MANIFEST_FILE",
-    "REPHRASINGS_COLUMN",
-    "TITLE_COLUMN",
-    "ExportFormat",
-    "export_archive",
-    "format_names",
-    "join_answers_cell",
-    "join_cell",
-    "parse_cell",
-    "write_table",
-]
 
 MANIFEST_FILE = "export.json"
 

@@ -11,12 +11,9 @@ from askalike.text.analyzer import Analyzer as Analyzer, AnalyzerSettings as Ana
 from askalike.text.clean import CodeRule as CodeRule, plain_fields as plain_fields, plain_text as plain_text
 from askalike.text.features import (
     RESERVED as RESERVED,
-    UNKNOWN as UNKNOWN,
     FeatureArrays as FeatureArrays,
-    FeatureRows as FeatureRows,
     RaggedArray as RaggedArray,
     Text as Text,
-    TextFeatures as TextFeatures,
 )
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures as HashedNgramFeatures
 from askalike.text.passages import split_sentences as split_sentences

@@ -21,64 +21,34 @@ from askalike.core.iteration import Progress
 from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.models import internal_names, list_recipes
-from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved, find_language, resolve
-from askalike.rankers._ranker import Ranker, Tunable, VectorScores, WordScores
-from askalike.rankers._searcher import (
-    DEPTH_FACTOR,
-    Searcher,
-    add_absolute,
-    allowed_docs,
-    explain_ids,
-    explain_retrieved,
-    first_hits,
-    rank,
-    retrieve,
-    search,
-    to_run,
+from askalike.rankers._queries_and_results import (
+    ResolvedQuery as ResolvedQuery,
+    Retrieved as Retrieved,
+    find_language as find_language,
+    resolve as resolve,
 )
-from askalike.rankers._spelling import spelling_rules
+from askalike.rankers._ranker import (
+    Ranker as Ranker,
+    Tunable as Tunable,
+    VectorScores as VectorScores,
+    WordScores as WordScores,
+)
+from askalike.rankers._searcher import (
+    DEPTH_FACTOR as DEPTH_FACTOR,
+    Searcher as Searcher,
+    add_absolute as add_absolute,
+    allowed_docs as allowed_docs,
+    explain_ids as explain_ids,
+    explain_retrieved as explain_retrieved,
+    first_hits as first_hits,
+    rank as rank,
+    retrieve as retrieve,
+    search as search,
+    to_run as to_run,
+)
+from askalike.rankers._spelling import spelling_rules as spelling_rules
 from askalike.store import Archive, Snapshot, TrainingView, View, get_served_ranker
 from askalike.store.encoding_progress import read_encoding
-
-__all__ = [
-    "DEFAULT_NAME",
-    "DEPTH_FACTOR",
-    "MODELS_FOLDER",
-    "Ranker",
-    "ResolvedQuery",
-    "Retrieved",
-    "Searcher",
-    "Tunable",
-    "VectorScores",
-    "WordScores",
-    "active_ranker",
-    "add_absolute",
-    "allowed_docs",
-    "check_model_name",
-    "create",
-    "delete_indexes",
-    "explain_ids",
-    "explain_retrieved",
-    "find_language",
-    "first_hits",
-    "fit_and_open",
-    "follow",
-    "is_served",
-    "limit_memory",
-    "names",
-    "open_committed",
-    "open_current",
-    "rank",
-    "resolve",
-    "resume_runs",
-    "resume_work",
-    "retrieve",
-    "search",
-    "searches_fields",
-    "spelling_rules",
-    "to_run",
-    "trained_model_names",
-]
 
 INTERNAL = ("dense", "lexical", "pairwise")
 """Rankers without a user-visible name: users name a similarity, recipe or trained model instead."""

@@ -13,33 +13,25 @@ from askalike.core.records import LocatedRecord, Place, Question, RejectedRow
 from askalike.core.registry import load
 from askalike.core.values import parse_encoding, parse_language
 from askalike.readers._json import Row, read_json_lines
-from askalike.readers._source import ReadProgressCallback, SourceFiles, find_files, parse_rows, reject
-from askalike.readers._threads import Message, ThreadReader, begin_conversation, read_question
-from askalike.readers._values import parse_optional_utc, to_text, unescape
-from askalike.readers._xml import Element, read_elements
+from askalike.readers._source import (
+    ReadProgressCallback,
+    SourceFiles as SourceFiles,
+    find_files as find_files,
+    parse_rows as parse_rows,
+    reject as reject,
+)
+from askalike.readers._threads import (
+    Message as Message,
+    ThreadReader,
+    begin_conversation as begin_conversation,
+    read_question as read_question,
+)
+from askalike.readers._values import parse_optional_utc as parse_optional_utc, to_text as to_text, unescape as unescape
+from askalike.readers._xml import Element as Element, read_elements as read_elements
 from askalike.store import ArchiveSummary
 from askalike.store.drafts import import_drafts
 from askalike.store.import_pass import ImportRequest, sum_changes
 from askalike.store.importing import import_records, open_for_import, open_for_plan, plan_import
-
-__all__ = [
-    "Element",
-    "Message",
-    "Reader",
-    "SourceFiles",
-    "begin_conversation",
-    "find_files",
-    "import_archive",
-    "parse_optional_utc",
-    "parse_rows",
-    "read_candidates",
-    "read_elements",
-    "read_queries",
-    "read_question",
-    "reject",
-    "to_text",
-    "unescape",
-]
 
 
 class Reader(Protocol):

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Run, VectorPart, Vectors, evaluate
-from askalike.plugin.features import FeatureRows, Ints
+from askalike.plugin.features import Ints
 from askalike.plugin.training import Qrels
+from askalike_learning.features import FeatureRows
 from askalike_learning.networks import Network
 from askalike_learning.trained_network import encode_rows, score_pairs
 

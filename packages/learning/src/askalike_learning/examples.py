@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import Answer, Run
-from askalike.plugin.features import FeatureRows, Ints, Text
+from askalike.plugin.features import Ints, Text
 from askalike.plugin.training import TrainingPair, format_count
+from askalike_learning.features import FeatureRows
 from askalike_learning.recipes import NegativesSettings
 
 ANSWER = 0

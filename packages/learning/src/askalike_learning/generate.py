@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 
 from askalike import Answer, Question, Settings
-from askalike.plugin.features import UNKNOWN
+from askalike_learning.features import UNKNOWN
 from askalike_learning.features.words import WordFeatures
 from askalike_learning.networks import BeamSearchOptions, Network
 

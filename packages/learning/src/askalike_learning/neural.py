@@ -12,9 +12,10 @@ from pydantic import Field
 
 from askalike import Answer, Encoder, NotFittedError, Settings, SettingsError, TrainingView, Vectors, validate_settings
 from askalike.plugin import load
-from askalike.plugin.features import Text, TextFeatures
+from askalike.plugin.features import Text
 from askalike.plugin.models import MODEL_FILE, LearnedLabels, open_encoder, read_model_file
 from askalike_learning.devices import require_device
+from askalike_learning.features import TextFeatures
 from askalike_learning.features.words import WordFeatures
 from askalike_learning.generate import Generator
 from askalike_learning.networks import WEIGHTS_FILE, Network

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from askalike import SettingsError, VectorPart, Vectors
 from askalike.plugin import load
-from askalike.plugin.features import RESERVED, UNKNOWN, FeatureRows, Ints, TextFeatures
+from askalike.plugin.features import RESERVED, Ints
 from askalike.plugin.models import open_encoder, read_model_file
 from askalike_learning.checkpoint import load_weights
+from askalike_learning.features import UNKNOWN, FeatureRows, TextFeatures
 from askalike_learning.networks import WEIGHTS_FILE, Network, WordVectorNetwork
 from askalike_learning.recipes import Recipe
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from askalike import Answer, Question, SettingsError, TrainingError, TrainingView
-from askalike.plugin.features import HashedNgramFeatures, Ints, Text, TextFeatures
+from askalike.plugin.features import HashedNgramFeatures, Ints, Text
 from askalike.plugin.models import (
     CARD_FILE,
     MODEL_FILE,
@@ -39,6 +39,7 @@ from askalike_learning.checkpoint import Epoch, read_history
 from askalike_learning.dev import DevSet
 from askalike_learning.devices import require_device
 from askalike_learning.examples import Examples, TrainingTexts, collect_texts, mine_negatives, select_negatives
+from askalike_learning.features import TextFeatures
 from askalike_learning.networks import Network
 from askalike_learning.pair_data import TrainingData, collect_training_data, iterate_texts, read_irrelevant_judgements
 from askalike_learning.recipes import Recipe, TrainingSettings

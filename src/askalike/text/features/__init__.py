@@ -3,65 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import ClassVar, Final, Protocol, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats32, Ints, Ints32
+from askalike.core.arrays import Ints, Ints32
 from askalike.core.records import Answer, Question
-from askalike.text.analyzer import AnalyzerSettings
 
 RESERVED: Final = 2
 """Token ids below this are reserved: 0 for padding, 1 for the unknown word."""
-UNKNOWN: Final = 1
-"""The id of every word that is not in the vocabulary."""
 Text = Question | Answer
 FeatureArrays = Mapping[str, NDArray[np.generic]]
 """A network's input arrays for a batch, by name; the first axis of each is the batch."""
-
-
-class FeatureRows(Protocol):
-    """Many texts as token ids."""
-
-    @property
-    def lengths(self) -> Ints:
-        """The length of each text, (texts,), to form batches of similar lengths."""
-
-    def batch(self, indices: Ints) -> FeatureArrays:
-        """Return the texts at these indices, padded to the longest."""
-
-
-class TextFeatures(Protocol):
-    """Encodes texts as token ids. Created by `from_texts` from an archive's texts, by `load` from a model's folder."""
-
-    Settings: ClassVar[type[AnalyzerSettings]]
-
-    @classmethod
-    def from_texts(cls, settings: AnalyzerSettings, texts: Iterable[Text]) -> Self:
-        """Return features with a vocabulary of these texts."""
-
-    @classmethod
-    def load(cls, settings: AnalyzerSettings, directory: Path) -> Self:
-        """Return the features that were saved in a directory."""
-
-    def save(self, directory: Path) -> None:
-        """Write the vocabulary as text."""
-
-    @property
-    def tokens(self) -> Sequence[str]:
-        """The token of each id; ids below RESERVED have none."""
-
-    @property
-    def idf(self) -> Floats32:
-        """The idf of each id, (len(tokens),)."""
-
-    def split_words(self, text: Text) -> list[str]:
-        """Return the words of a text, for training skip-gram vectors."""
-
-    def encode(self, texts: Iterable[Text]) -> FeatureRows:
-        """Return the texts as token ids, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

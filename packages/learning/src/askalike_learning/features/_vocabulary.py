@@ -4,31 +4,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
-from pydantic import Field
 
 from askalike import InputError
 from askalike.plugin.features import (
     RESERVED,
-    UNKNOWN,
     Analyzer,
     AnalyzerSettings,
-    CodeRule,
     Floats32,
-    Tokenizer,
     write_atomically,
 )
-
-
-class TextSettings(AnalyzerSettings):
-    """The words that a network reads. The defaults are those of the papers: PTB tokens, not stemmed, no code."""
-
-    tokenizer: Tokenizer = "ptb"
-    stem: bool = False
-    code: CodeRule = "drop"
-    fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
+from askalike_learning.features import UNKNOWN, TextSettings
 
 
 def make_analyzer(settings: TextSettings) -> Analyzer:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike import Settings, SettingsError
-from askalike.plugin.features import TextFeatures
 from askalike.plugin.models import tensor_errors
 from askalike.plugin.training import Metric, Tables
+from askalike_learning.features import TextFeatures
 
 WEIGHTS_FILE = "weights.safetensors"
 MIN_SQUARED_DISTANCE = 1e-12

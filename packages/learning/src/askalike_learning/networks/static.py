@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike import Settings
-from askalike.plugin.features import RESERVED, TextFeatures
+from askalike.plugin.features import RESERVED
 from askalike.plugin.models import save_static_vectors
 from askalike.plugin.training import Tables
+from askalike_learning.features import TextFeatures
 from askalike_learning.networks._network import (
     Batch,
     Network,

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import Settings
-from askalike.plugin.features import TextFeatures
 from askalike.plugin.models import MODEL_FOLDER, find_model
 from askalike.plugin.training import Tables
 from askalike_learning.devices import load_sentence_transformer
+from askalike_learning.features import TextFeatures
 from askalike_learning.networks._network import Batch, Network, PartVectors
 
 
