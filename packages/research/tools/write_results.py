@@ -195,7 +195,8 @@ def all_files() -> dict[Path, str]:
     files[PAGES / "index.md"] = overview(reports, drawings)
     files[PAGES / "speed.md"] = speed_page(engines)
     typed_reports = {name: report for name in TYPED_SECTIONS if (report := load(name))}
-    files[PAGES / "typed.md"] = typed_page(typed_reports, load("keys") or [])
+    stronger = {name: report for name in STRONGER_REPORTS if (report := load(name))}
+    files[PAGES / "typed.md"] = typed_page(typed_reports, load("keys") or [], stronger)
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     tables = {}
@@ -478,10 +479,10 @@ def systems_table(reports: Sequence[tuple[str, Report]], labels: Sequence[str]) 
     return "\n".join((*markdown_table((FIRST_AND_TEN, *heads), rows), ""))
 
 
-def typed_page(reports: Mapping[str, Report], keys: Sequence[Report]) -> str:
+def typed_page(reports: Mapping[str, Report], keys: Sequence[Report], stronger: Mapping[str, Report]) -> str:
     """Return the page of what people type: a table for each split, and where its figures come from.
 
-    keys: the rows of experiments/keys.py.
+    keys: the rows of experiments/keys.py. stronger: the reports of a stronger encoder.
     """
     lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
     for name, report in reports.items():
@@ -499,7 +500,37 @@ def typed_page(reports: Mapping[str, Report], keys: Sequence[Report]) -> str:
             "",
             command,
         ]
-    return "\n".join([*lines, *(keys_section(keys) if keys else ()), ""])
+    return "\n".join(
+        [*lines, *(keys_section(keys) if keys else ()), *(stronger_section(stronger) if stronger else ()), ""]
+    )
+
+
+def stronger_section(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield the section of a stronger encoder, with its row on each archive, and where the figures come from."""
+    heads = [f"{STRONGER_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
+    systems = [{system["label"]: system for system in report["systems"]} for report in reports.values()]
+    rows = [
+        (label, *(f"{interval(own[label], 'Success@1')}, {interval(own[label], 'Success@10')}" for own in systems))
+        for label in systems[0]
+    ]
+    yield from ("", "## A stronger encoder", "", STRONGER_INTRODUCTION, "")
+    yield from markdown_table(("Success@1, Success@10", *heads), rows)
+    origins = [report["provenance"] for report in reports.values()]
+    told = "; ".join(f"`{origin['command']}`, commit `{origin['commit']}`" for origin in origins)
+    yield from ("", f"Commands: {told}; {origins[0]['hardware']}.")
+
+
+STRONGER_REPORTS = {
+    "mpnet-cs": "cs: duplicates' titles",
+    "mpnet-ai": "ai: 60 % of titles",
+    "mpnet-askubuntu-titles-4000": "Ask Ubuntu: titles among 4,000",
+}
+"""Name of a report → heading of its column."""
+STRONGER_INTRODUCTION = """\
+MPNet (`sentence-transformers/all-mpnet-base-v2`) has five times as many parameters as MiniLM. Titles alone are
+searched. Both have learned from titles of Stack Exchange. A sample of Ask Ubuntu has 300 queries of `dev`, what is
+relevant to them, and other titles up to 4,000 (`experiments/smaller_beir.py`). MPNet takes 6 times the processor time
+for each text ([speed](speed.md)), twice the index, and 439 MB instead of 22."""
 
 
 def keys_section(rows: Sequence[Report]) -> Iterator[str]:
