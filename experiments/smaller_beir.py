@@ -1,4 +1,4 @@
-"""Write a sample of a data set in BEIR's format: some queries of a split, what is relevant to them, and other documents.
+"""Write a sample of a data set in BEIR's format: queries of a split, what is relevant to them, and other documents.
 
 python experiments/smaller_beir.py FOLDER NEW_FOLDER SPLIT QUERIES DOCUMENTS
 """
