@@ -506,7 +506,7 @@ def stronger_section(reports: Mapping[str, Report]) -> Iterator[str]:
     ]
     yield from ("", "### A stronger encoder", "", STRONGER_INTRODUCTION, "")
     yield from markdown_table(("Success@1, Success@10", *heads), rows)
-    yield from ("", "\n".join(describe_origin(report["provenance"]) for report in reports.values()))
+    yield from ("", "\n\n".join(describe_origin(report["provenance"]) for report in reports.values()))
 
 
 STRONGER_REPORTS = {
