@@ -82,6 +82,8 @@ def test_a_revoked_key_allows_nothing(closed: Service, guarded: Path) -> None:
 
 def test_a_decision_has_the_key_of_its_moderator(closed: Service, guarded: Path) -> None:
     moderator = key_header(guarded, "moderate")
+    found = "/v1/riverside/duplicates"
+    wait_for(lambda: (closed.send("GET", found, headers=moderator).json["scan"] or {}).get("state") == "done")
     with Archive.open(guarded) as archive:
         add_proposals(archive, [CandidatePair("r001", "r100", 0.999, 1.0, "bm25")])
     pairs = closed.send("GET", "/v1/riverside/duplicates?limit=1", headers=moderator).json["duplicates"]

@@ -20,8 +20,8 @@ from askalike.store.candidate_pairs import (
 
 FORMAT = 4
 """Format of a stored scan. A scan in another format starts again."""
-BATCH_SIZE = 64
-"""The number of questions per step."""
+BATCH_SIZE = 16
+"""The number of questions per step: few, as changes are not indexed meanwhile."""
 MIN_PROBABILITY = 0.1
 """Minimum probability of a proposed pair: people decide, the most probable first."""
 MAX_PROPOSALS = 10_000
