@@ -12,41 +12,18 @@ from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.records import Question
 from askalike.encoders._encoder import (
-    AnswerGenerator,
-    DistinctWords,
-    Encoder,
-    LookupTable,
-    Role,
-    TextWords,
-    VectorCache,
-    concatenate_parts,
+    AnswerGenerator as AnswerGenerator,
+    DistinctWords as DistinctWords,
+    Encoder as Encoder,
+    LookupTable as LookupTable,
+    Role as Role,
+    TextWords as TextWords,
+    VectorCache as VectorCache,
+    concatenate_parts as concatenate_parts,
 )
 
 if TYPE_CHECKING:
     from askalike.encoders._packaged import ModelPackage
-
-__all__ = [
-    "AnswerGenerator",
-    "DistinctWords",
-    "Encoder",
-    "LookupTable",
-    "Role",
-    "TextWords",
-    "VectorCache",
-]
-__all__ += [
-    "MODEL_FILE",
-    "PACKAGED_ENCODERS",
-    "STRONGER_ENCODER",
-    "STRONGER_LICENCE",
-    "STRONGER_SIZE_MB",
-    "build",
-    "concatenate_parts",
-    "encode_texts",
-    "find_package",
-    "open_encoder",
-]
-__all__ += ["read_model_file"]
 
 MODEL_FILE = "model.toml"
 PACKAGED_ENCODERS = ("minilm_l6", "e5_small")

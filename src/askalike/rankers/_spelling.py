@@ -18,7 +18,7 @@ from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.terms import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
 from askalike.index.rows import find_distinct
-from askalike.rankers._completion import ArchiveWords, WordCompleter
+from askalike.rankers._completion import STEM_ENDING, ArchiveWords, WordCompleter
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
 from askalike.rankers._queries_and_results import ResolvedQuery
 from askalike.store import Snapshot
@@ -37,8 +37,6 @@ STEM_BEGINNING, UNFINISHED_BEGINNING = 3, 1
 """Length of the prefix assumed to be correct if the ending is misspelt, and if a word is unfinished."""
 INFLECTED_EDITS = 1
 """Number of edits of a word allowed in addition to those of its stem."""
-STEM_ENDING = 2
-"""Number of a stem's last letters that may differ in a word: `batteri` is the stem of *battery*."""
 MAX_HELD, HELD_RATIO = 2, 100
 """Maximum number of questions with a misspelling, and how many times as many have the word that it stands for."""
 HELD_LETTERS, HELD_ENDING = 6, 2
