@@ -30,7 +30,6 @@ PACKAGED_ENCODERS = ("minilm_l6", "e5_small")
 """Encoders whose weights the packages of extras bring; the first that knows an archive's languages fits best."""
 STRONGER_ENCODER = "sentence-transformers/all-mpnet-base-v2"
 """The hub's name of an English one that finds more but is slower, see docs/vectors.md; no package brings it alone."""
-STRONGER_SIZE_MB, STRONGER_LICENCE = 439, "Apache-2.0"
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:
