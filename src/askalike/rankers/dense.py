@@ -373,13 +373,12 @@ class DenseSearcher(Searcher):
         """Return the queries' vectors; None for no queries."""
         if not queries:
             return None
-        vectors = self._fields.encode_queries([one.finished or one.query for one in queries], self._background(queries))
+        background = self._background(queries) if self._share else None
+        vectors = self._fields.encode_queries([one.finished or one.query for one in queries], background)
         return VectorQueries(vectors, [one.excluded for one in queries])
 
-    def _background(self, queries: Sequence[ResolvedQuery]) -> Floats32 | None:
-        """Return what is subtracted from each query's vector, (queries, dim); None for nothing."""
-        if not self._share:
-            return None
+    def _background(self, queries: Sequence[ResolvedQuery]) -> Floats32:
+        """Return what is subtracted from each query's vector, (queries, dim)."""
         courtesies = [self._ranker.courtesies(one.language) * (not one.is_foreign) for one in queries]
         return np.float32(self._share) * np.stack(courtesies)
 
