@@ -104,7 +104,7 @@ def test_it_joins_a_hybrid_and_ranks_files(run, archive, tmp_path):
     parts = ("--ranker", "hybrid", "--set", "parts=binary,jaccard")
     code, _, err = run("rank", archive, "--queries", tmp_path / "queries.jsonl", "-o", tmp_path / "run", *parts)
     assert code == 0, err
-    assert (tmp_path / "run").read_text().split()[2] == "5"
+    assert (tmp_path / "run").read_text().split()[2] == "questions:5"
 
 
 def test_its_names_are_listed(run, archive):
