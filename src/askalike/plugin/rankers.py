@@ -9,7 +9,7 @@ from askalike.rankers import (
     ANSWER_RANKERS as ANSWER_RANKERS,
     DEFAULT_NAME as DEFAULT_NAME,
     active_ranker as active_ranker,
-    names,
+    names as names,
     open_current as open_current,
     resolve as resolve,
     resume_runs as resume_runs,
@@ -24,5 +24,3 @@ from askalike.rankers.lexical import (
 )
 from askalike.rankers.pairwise import PairwiseRanker as PairwiseRanker
 from askalike.text.clean import CodeRule as CodeRule
-
-ranker_names = names

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -69,10 +70,7 @@ def spelling_rules() -> dict[str, Any]:
 
 
 class _Word(NamedTuple):
-    """A word of a query that may be misspelt: its term, its position, and whether it may be unfinished.
-
-    n_questions: the number of questions that have its term.
-    """
+    """A word of a query that may be misspelt: its term, its place, whether it may be unfinished, questions with it."""
 
     term: str
     start: int
@@ -108,11 +106,7 @@ class _Typed(NamedTuple):
 
 
 class SpellingCorrector:
-    """Corrects the titles of queries with the words of a view.
-
-    postings: the view's index. corrects: whether misspelt words are corrected; unfinished ones are completed anyway.
-    words: those of the archive.
-    """
+    """Corrects the titles of queries with the words of a view's index, and completes their unfinished words anyway."""
 
     def __init__(
         self, view: Snapshot, postings: TermsSearcher, analyzer: Analyzer, corrects: bool, words: ArchiveWords
@@ -144,14 +138,18 @@ class SpellingCorrector:
             read = _replace_words(one, own, meant)
             unknown = {one.text[word.start : word.end] for word in own if not word.n_questions}
             is_foreign = len(unknown) > MAX_UNKNOWN and 2 * len(unknown) > len(words[row])
-            has_held = read is not one and any(word.n_questions for word in own)
-            if (not is_foreign or unknown.issubset(read.corrections)) and not (has_held and self._is_title(one)):
+            if not is_foreign or unknown.issubset(read.corrections):
                 corrected[row] = read
+        changed = (row for row, own in misspelt.items() if corrected[row] is not queries[row])
+        for row in self._titles_among(queries, [row for row in changed if any(w.n_questions for w in misspelt[row])]):
+            corrected[row] = queries[row]
         return corrected
 
-    def _is_title(self, one: ResolvedQuery) -> bool:
-        """Return whether a query is a question's title as it is."""
-        return bool(self._postings.find_titles([title_key(one.query.title)], [one.excluded]))
+    def _titles_among(self, queries: Sequence[ResolvedQuery], rows: Sequence[int]) -> list[int]:
+        """Return the rows of the queries that are a question's title as they are."""
+        asked = [queries[row] for row in rows]
+        titles = self._postings.find_titles([title_key(q.query.title) for q in asked], [q.excluded for q in asked])
+        return [row for place, row in enumerate(rows) if titles.get(place)]
 
     def _find_rare(self, queries: Sequence[ResolvedQuery]) -> tuple[Mapping[str, int], list[int]]:
         """Return the number of questions with each term, and the indexes of the queries with any that few have."""
@@ -240,7 +238,7 @@ class SpellingCorrector:
         """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
         remembered = self._meant = _with_room(self._meant)
         if new := [word for word in dict.fromkeys(words) if word not in remembered]:
-            meant = {word: self._find_usual(word) for word in new if word.n_questions}
+            meant = self._find_usual(word for word in new if word.n_questions)
             unknown = [word for word in new if not word.n_questions]
             meant |= self._find_beginnings([word for word in unknown if word.is_unfinished])
             for find in self._find_in_titles, self._find_by_stem, self._find_by_beginning:
@@ -257,20 +255,25 @@ class SpellingCorrector:
             word: next((read for read in near if is_likely_typo(word.text, read, 1)), None) for word, near in likely
         }
 
-    def _find_usual(self, word: _Typed) -> str | None:
-        """Return what a rare stored word is a misspelling of; only for English is it known which words are none."""
-        if word.is_unfinished or len(word.text) < HELD_LETTERS or (word.language or ENGLISH) != ENGLISH:
-            return None
-        for meant in self._words.misspelt_as(word.text, 1):
+    def _find_usual(self, words: Iterable[_Typed]) -> dict[_Typed, str | None]:
+        """Return what rare stored words are misspellings of."""
+        usual: dict[_Typed, str | None] = {}
+        terms_of = {word: dict(self._usual_words(word)) for word in words}
+        counts = self._postings.speller.count([term for own in terms_of.values() for term in chain(*own.values())])
+        for word, own in terms_of.items():
+            own_counts = {meant: min(counts.get(term, 0) for term in terms) for meant, terms in own.items()}
+            usual[word] = next((m for m, n in own_counts.items() if n >= HELD_RATIO * word.n_questions), None)
+        return usual
+
+    def _usual_words(self, word: _Typed) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield words that a typed one may stand for, with their terms; only of English it is known which are none."""
+        text, language = word.text, word.language or ENGLISH
+        if word.is_unfinished or len(text) < HELD_LETTERS or language != ENGLISH or text in english_words():
+            return
+        for meant in self._words.misspelt_as(text, 1):
             terms = self._analyzer.analyze(meant, word.language)
-            if (
-                (meant[0], meant[-HELD_ENDING:]) == (word.text[0], word.text[-HELD_ENDING:])
-                and word.term not in terms
-                and min(self._postings.speller.count(terms).values(), default=0) >= HELD_RATIO * word.n_questions
-                and word.text not in english_words()
-            ):
-                return meant
-        return None
+            if meant[0] == text[0] and meant[-HELD_ENDING:] == text[-HELD_ENDING:] and terms and word.term not in terms:
+                yield meant, terms
 
     def _find_in_titles(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
         """Return corrections of words to words of titles."""

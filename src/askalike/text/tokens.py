@@ -225,8 +225,7 @@ class TermTable:
         begins += np.arange(len(begins))
         names, (starts, ends) = self._split(" ".join(self._new))
         ids = [*map(self._ids.__getitem__, names)]  # which numbers new ones
-        known = len(self._names)
-        self._names += [name for name in dict.fromkeys(names) if self._ids[name] >= known]
+        self._names += [name for name in dict.fromkeys(names) if self._ids[name] >= len(self._names)]  # new ones
         tokens = np.searchsorted(begins, starts, "right") - 1
         words = np.column_stack((ids, starts - begins[tokens], ends - begins[tokens]))
         counts = np.bincount(tokens, minlength=len(self._new))

@@ -29,7 +29,7 @@ from askalike.plugin.measuring import (
     parse_typed_split,
     tuning_grids,
 )
-from askalike.plugin.rankers import ANSWER_RANKERS, ranker_names, trained_model_names
+from askalike.plugin.rankers import ANSWER_RANKERS, names as ranker_names, trained_model_names
 from askalike.plugin.training import list_recipes
 from askalike_research.comparing.run_sources import file_name
 
