@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from askalike import Answer, Archive, Question, distil
+from askalike import Answer, Archive, EvaluationQuery, Question, distil
 from askalike.calibration.calibrate import calibrate
 from askalike.encoders import VectorCache
 from askalike.export import export_archive
@@ -29,6 +29,7 @@ from askalike.store.backup import backup
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, accept_draft, get_draft, list_drafts, put_asked, put_thread, reject_draft
 from askalike.store.editing import put_records
+from askalike.store.keys import create_key, list_keys, revoke_key
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
 from askalike.store.retention import (
     KeepsNothingError,
@@ -59,6 +60,8 @@ ROWS = {
     "earlier texts": f"{OWN}::test_deleted_question_leaves_all_files",
     "likely duplicates": f"{OWN}::test_pairs_and_ignored_gaps_have_no_texts",
     "ignored gaps": f"{OWN}::test_pairs_and_ignored_gaps_have_no_texts",
+    "keys and sessions": f"{OWN}::test_a_revoked_key_stays_without_its_secret",
+    "evaluation sets": f"{OWN}::test_evaluation_queries_stay_with_the_archive",
     "daily counts": "tests/store/test_feedback.py::test_nothing_but_day_event_and_count_is_stored",
     "rejected rows": f"{OWN}::test_rejected_rows_stay_until_the_next_import",
     "the words of an index": f"{OWN}::test_index_without_its_folder_is_rebuilt",
@@ -352,3 +355,16 @@ def test_later_backups_and_exports_have_what_is_left(archive: Archive, tmp_path:
     backup(archive.path, tmp_path / "after.tar")
     export_archive(archive, "csv", tmp_path / "export")
     assert marked_files(tmp_path) == ["before.tar"]
+
+
+def test_a_revoked_key_stays_without_its_secret(archive: Archive) -> None:
+    secret = create_key(archive, "read", "Ada")
+    revoke_key(archive, list_keys(archive)[0].id)
+    assert [(key.note, key.revoked_at is not None) for key in list_keys(archive)] == [("Ada", True)]
+    assert secret.encode() not in b"".join(file.read_bytes() for file in archive.path.glob("archive.sqlite*"))
+
+
+def test_evaluation_queries_stay_with_the_archive(archive: Archive) -> None:
+    archive.upsert([EvaluationQuery("asked", Question("q", f"Where is {MARKER}?"))])
+    delete_older_than(archive, 0)
+    assert run_sql(archive, "SELECT title FROM queries") == [(f"Where is {MARKER}?",)]
