@@ -4,9 +4,12 @@ import pytest
 
 from askalike import rankers
 from askalike.core.records import Question
+from askalike.rankers._completion import ArchiveWords
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.retriever import Retriever
+from askalike.store import Archive
 from askalike.store.query_log import LoggedQuery, log_query
+from askalike.text.analyzer import Analyzer
 
 TITLES = {
     "car": "Where may I park my car?",
@@ -96,3 +99,14 @@ def test_completions_count_by_what_is_typed(archive):
 def test_a_list_of_texts_completes_words():
     with Retriever(TITLES.values(), "lm_jelinek_mercer") as texts:
         assert texts.search("my car")[0].title == TITLES["car"]
+
+
+def test_words_are_read_again_after_a_tenth(tmp_path):
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert(Question(str(n), f"Question number {n}?") for n in range(100))
+        words = ArchiveWords(archive.view(), Analyzer())
+        for n in range(10):
+            archive.upsert([Question(f"new {n}", f"Another number {n}?")])
+            assert not words.are_old(archive.view())
+        log_query(archive, LoggedQuery("number", "", [], "lm"))
+        assert words.are_old(archive.view())

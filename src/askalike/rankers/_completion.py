@@ -40,8 +40,8 @@ BEHIND = 0.7
 """The factor of the weights of its completions; these settings were chosen on ai.stackexchange, experiments/keys.py."""
 STEM_ENDING = 2
 """Number of a term's last letters that may differ in a word: `batteri` is the stem of *battery*."""
-GROWTH = 1.1
-"""Factor by which an archive and its log grow until their words are read again."""
+MAX_NEW = 0.1
+"""Share of an archive's questions and its log that may be new until their words are read again."""
 MAX_REMEMBERED = 10_000
 
 
@@ -60,11 +60,14 @@ class ArchiveWords:
     """The words of an archive's titles as written, and how often terms are typed; read on first use."""
 
     def __init__(self, view: Snapshot, analyzer: Analyzer) -> None:
-        self._view, self._analyzer, self._size = view, analyzer, _size(view)
+        self._view, self._analyzer = view, analyzer
+        self._change, self._n_logged = view.last_change, view.logged_count
+        self._size = len(view) + self._n_logged
 
     def are_old(self, view: Snapshot) -> bool:
         """Return whether so much was stored or typed since that they should be read again."""
-        return view != self._view or _size(view) > GROWTH * self._size
+        n_new = view.count_changed(self._change) + view.logged_count - self._n_logged
+        return view != self._view or n_new > MAX_NEW * self._size
 
     @lazy_property
     def _counts(self) -> Counter[str]:
@@ -173,8 +176,3 @@ class WordCompleter:
         """Return the most frequent word with a term that begins as typed; the term itself if no title has one."""
         found = self._words.beginning_with(term[: max(len(typed), len(term) - STEM_ENDING)])
         return max((row for row in found if self._analyzer.analyze(row[1], language) == [term]), default=(0, term))[1]
-
-
-def _size(view: Snapshot) -> int:
-    """Return a number that grows with the archive and its log."""
-    return view.last_change + view.logged_count
