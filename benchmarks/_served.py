@@ -15,7 +15,7 @@ from _synthetic import made_archive, phrase, texts
 
 import askalike
 
-DEFAULT = "default"  # the archive's own ranker, which the service indexes before it answers
+DEFAULT = "default"  # the archive's own ranker
 LIMIT_S = 3600  # the index is updated before the first request is accepted
 
 
@@ -64,6 +64,12 @@ class Served:
     def processor_s(self) -> float:
         """Return the processor time of all its processes so far, in seconds."""
         return sum(map(_processor_s, (self.process.pid, *_children(self.process.pid))))
+
+    def memory_mb(self) -> float:
+        """Return the memory of all its processes, with what they share counted once."""
+        pids = self.process.pid, *_children(self.process.pid)
+        texts = (Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in pids)
+        return sum(int(kb) for text in texts for kb in re.findall(r"^Pss: +(\d+)", text, re.MULTILINE)) / 1024
 
     def __enter__(self) -> "Served":
         return self

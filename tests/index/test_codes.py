@@ -104,9 +104,10 @@ def test_products_are_those_of_whole_numbers(monkeypatch, tmp_path, features):
         levels = generator.integers(0, 4, (BLOCK, numbers), np.uint8)
         query = generator.integers(-MAX_STEP, MAX_STEP + 1, numbers).astype(np.int8)
         levels[0], query[: numbers // 2] = 3, MAX_STEP
-        products = np.empty(BLOCK, np.int32)
-        multiply(pack_levels(levels), query, products)
-        assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
+        for function in multiply, multiply.function:
+            products = np.empty(BLOCK, np.int32)
+            function(pack_levels(levels), query, products)
+            assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")

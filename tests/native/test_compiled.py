@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from askalike import Archive, Question
 from askalike.native import machine_code
 from askalike.native.compiled import (
     CACHE_VARIABLE,
@@ -30,6 +32,7 @@ from askalike.native.compiled import (
     store_code,
 )
 from askalike.native.llvm import LLVMFunction, Memory, count_ones, mark_reaching, read_four, trailing_zeros
+from askalike.search.encoder_installation import adopt_encoder
 
 
 class Row(NamedTuple):
@@ -355,6 +358,28 @@ def test_with_the_off_switch_numba_compiles_and_caches(tmp_path: Path) -> None:
         assert "expected 2 dimension" in done.stdout
     files = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {".nbi", ".nbc"}
+
+
+@pytest.mark.long
+def test_without_machine_code_hits_are_the_same(tmp_path: Path) -> None:
+    titles = "How do I renew a book?", "Which fee is due for a lost card?", "May dogs come in?", "Is there wireless?"
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert(Question(str(n), title, language="en") for n, title in enumerate(titles))
+        adopt_encoder(archive, "minilm_l6")
+    script = """if True:
+        import sys
+        import askalike
+        with askalike.load(sys.argv[1]) as desk:
+            for text in "my dog", "internet", "i lost my card", "Hello! Can I keep a book for longer? Thanks":
+                print([(hit.id, hit.grade) for hit in desk.search(text, k=4, min_similarity=0)])
+    """
+    found = []
+    for name, settings in (("plain", {OFF_SWITCH: "numba", "NUMBA_DISABLE_JIT": "1"}), ("compiled", {})):
+        desk = shutil.copytree(tmp_path / "desk", tmp_path / name)
+        command = [sys.executable, "-c", script, str(desk)]
+        found.append(subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True))
+    assert found[0].stdout == found[1].stdout
+    assert "('2', " in found[1].stdout
 
 
 def compile_into(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[CompiledFunction[..., Any], Path]:

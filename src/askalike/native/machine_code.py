@@ -234,9 +234,14 @@ def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
 
 
 def compile_with_numba(function: types.FunctionType) -> Any:
-    """Return the function as numba compiles it on the first call, and keeps it in its own cache."""
+    """Return the function as numba compiles it on the first call, and keeps it in its own cache.
+
+    With NUMBA_DISABLE_JIT it is not compiled at all, and its integers wrap as those of machine code do.
+    """
     import numba
 
+    if numba.config.DISABLE_JIT:
+        return np.errstate(all="ignore")(function)
     options = function.__dict__["numba_options"]
     return numba.njit(cache=True, error_model="numpy", **options)(_translate(function).py_func)
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from askalike.core.arrays import Floats32
+from askalike.core.arrays import Bytes, Floats32, Ints32
 from askalike.encoders.transformer.architectures import Affine
 from askalike.encoders.transformer.weights import BLOCK_SIZE, ZERO_BYTE, quantise
 from askalike.native.compiled import Matrix, inlined
@@ -55,7 +56,13 @@ def _write_rounding(builder: Any, values: Memory, steps: Memory, scale: Memory, 
     to.store(builder.mul(to.call("llvm.vector.reduce.add.v16i32", INT, total), INT(-ZERO_BYTE)), to.at(offset, 0))
 
 
-round_block = LLVMFunction(_write_rounding)
+def _round(values: Floats32, steps: NDArray[np.int8], scale: Floats32, offset: Ints32) -> None:
+    top = abs(values[:BLOCK_SIZE]).max()
+    steps[:BLOCK_SIZE] = np.rint(values[:BLOCK_SIZE] * (np.float32(LARGEST) / top if top else ZERO))
+    scale[0], offset[0] = top / np.float32(LARGEST), -ZERO_BYTE * steps[:BLOCK_SIZE].sum(dtype=np.int32)
+
+
+round_block = LLVMFunction(_write_rounding, _round)
 """round_block(values, steps, scale, offset): arrays that begin with the block."""
 
 
@@ -72,7 +79,18 @@ def _write_tile(
     to.for_count(count, write)
 
 
-multiply_bytes = LLVMFunction(_write_tile)
+def _multiply_bytes(
+    count: int, blocks: int, weights: Bytes, scales: Floats32, biases: Floats32,
+    rows: Matrix[np.int8], row_scales: Matrix[np.float32], offsets: Matrix[np.int32], out: Matrix[np.float32],
+) -> None:  # fmt: skip
+    numbers = weights.reshape(blocks, -1, COLUMNS, 4).astype(np.int32)
+    own = rows[:count, : blocks * BLOCK_SIZE].reshape(count, blocks, -1, 4)
+    sums = np.einsum("bfcn,rbfn->rbc", numbers, own) + offsets[:count, :blocks, None]
+    units = scales.reshape(blocks, COLUMNS) * row_scales[:count, :blocks, None]
+    out[:count, :COLUMNS] = biases + (sums * units).sum(1, dtype=np.float32)
+
+
+multiply_bytes = LLVMFunction(_write_tile, _multiply_bytes)
 """multiply_bytes(count, blocks, weights, scales, biases, rows, row_scales, offsets, out): arrays that begin with the
 tile."""
 
@@ -293,7 +311,15 @@ def _write_product(
     to.for_count(count, write)
 
 
-multiply_floats = LLVMFunction(_write_product)
+def _multiply_floats(
+    count: int, inputs: int, vectors: int, factors: Matrix[np.float32], rows: Matrix[np.float32],
+    out: Matrix[np.float32],
+) -> None:  # fmt: skip
+    columns = vectors * LANES
+    out[:count, :columns] = factors[:count, :inputs] @ rows[:inputs, :columns]
+
+
+multiply_floats = LLVMFunction(_write_product, _multiply_floats)
 """multiply_floats(count, inputs, vectors, factors, rows, out): arrays that begin with the tile."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.arrays import Bytes
+from askalike.core.arrays import Bytes, Ints32
 from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory
 from askalike.native.simd import (
     EIGHT,
@@ -126,5 +126,10 @@ def _read_group(to: SimdBuilder, group: Any, words: Memory, query: Memory, kind:
     return read, [to.load(INT, to.at(query, 0, to.builder.add(first, LONG(4 * four)))) for four in range(FOURS)]
 
 
-multiply_codes = LLVMFunction(_write_products)
+def _multiply(groups: int, words: NDArray[np.uint32], query: NDArray[np.int8], products: Ints32) -> None:
+    levels = (words[:groups, :, None, None] >> SHIFTS & 3).astype(np.int32)
+    np.einsum("grfn,gfn->r", levels, query[: groups * GROUP].reshape(groups, FOURS, 4), out=products)
+
+
+multiply_codes = LLVMFunction(_write_products, _multiply)
 """multiply_codes(groups, words, query, products): arrays that begin with the block, the query and the output."""
