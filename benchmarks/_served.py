@@ -28,6 +28,11 @@ def archive(questions: int) -> Path:
     return made_archive(f"served-{questions}", made)
 
 
+def named(ranker: str) -> tuple[str, ...]:
+    """Return the option that names a ranker; none for the archive's own one."""
+    return () if ranker == DEFAULT else ("--ranker", ranker)
+
+
 def titles(path: Path, most: int = 5_000) -> list[str]:
     """Return titles at equal distances in an archive."""
     with askalike.Archive.open(path) as opened:
@@ -41,8 +46,7 @@ class Served:
 
     def __init__(self, path: Path, ranker: str, *options: str) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 it is closed with the block
-        named = () if ranker == DEFAULT else ("--ranker", ranker)
-        command = [sys.executable, "-m", "askalike", "serve", path, *named, "--port", "0", *options]
+        command = [sys.executable, "-m", "askalike", "serve", path, *named(ranker), "--port", "0", *options]
         started = time.perf_counter()
         self.process = subprocess.Popen(list(map(str, command)), stderr=self._log, start_new_session=True)
         self.port = self._port()

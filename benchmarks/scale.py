@@ -1,8 +1,9 @@
 """Costs by size of the archive and ranker: memory and time to build an index, disk space, and time to search.
 
-    python benchmarks/scale.py --sizes 10000 100000 1000000 --rankers lm_jelinek_mercer hybrid
+    python benchmarks/scale.py --sizes 10000 100000 1000000 --rankers default hybrid lm_jelinek_mercer
+    python benchmarks/scale.py --bodies                # questions with bodies, not titles alone
 
-Run sizes that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
+The default ranker is the hybrid of words with the English encoder, which reads every text for its index. Run sizes that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from _rows import DATA, add_row, make_parser
+from _served import DEFAULT, archive, named
 from _synthetic import made_archive, phrase, texts
 
 import askalike
@@ -26,15 +28,15 @@ QUERIES = 300
 def index(path: Path, ranker: str) -> dict[str, float]:
     """Rebuild the ranker's index; return its costs."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "askalike", "index", str(path), "--ranker", ranker, "--rebuild"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "askalike", "index", path, "--rebuild", *named(ranker)]
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
     own, pid = 0.0, 0
     while not pid:
         own = max(own, own_memory_mb(process.pid))
         time.sleep(0.02)
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if status:
-        raise SystemExit(f"failed: {' '.join(command)}")
+        raise SystemExit(f"failed: {' '.join(map(str, command))}")
     took = time.perf_counter() - started
     busy, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
     return {"build_s": took, "build_processor_s": busy, "build_peak_mb": peak, "build_own_mb": own}
@@ -53,9 +55,10 @@ def search(path: Path, ranker: str) -> dict[str, float]:
     """Search for half-typed titles one after the other, 7 explained hits, after all imports; return the times."""
     titles = (phrase(title) for title, _ in texts(QUERIES + 20, seed=1))
     queries = [title[: max(3, len(title) // 2)] for title in titles]
-    askalike.load(path, ranker).close()
+    name = None if ranker == DEFAULT else ranker
+    askalike.load(path, name).close()
     started = time.perf_counter()
-    with askalike.load(path, ranker) as engine:
+    with askalike.load(path, name) as engine:
         opened = time.perf_counter() - started
         engine.search(queries[0], 7, prefix=True)
         first = time.perf_counter() - started - opened
@@ -79,21 +82,22 @@ def search(path: Path, ranker: str) -> dict[str, float]:
 def main() -> None:
     parser = make_parser(__doc__, "scale.json")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--rankers", nargs="+", default=["lm_jelinek_mercer", "hybrid"])
+    parser.add_argument("--rankers", nargs="+", default=[DEFAULT, "hybrid", "lm_jelinek_mercer"])
+    parser.add_argument("--bodies", action="store_true", help="questions with bodies")
     parser.add_argument("--search", metavar="DIR", type=Path, help="only search this archive, and print JSON")
     options = parser.parse_args()
     if options.search:
         print(json.dumps(search(options.search, options.rankers[0])))
         return
     for size in options.sizes:
-        titled = (askalike.Question(str(n), phrase(title)) for n, (title, _) in enumerate(texts(size)))
-        path = made_archive(f"titles-{size}", titled)
+        titled = (askalike.Question(str(n), phrase(title), language="en") for n, (title, _) in enumerate(texts(size)))
+        path = archive(size) if options.bodies else made_archive(f"titles-{size}", titled)
         for ranker in options.rankers:
-            row = {"questions": size, "ranker": ranker, **index(path, ranker)}
+            row = {"questions": size, "bodies": options.bodies, "ranker": ranker, **index(path, ranker)}
             command = [sys.executable, __file__, "--search", str(path), "--rankers", ranker]
             row |= json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             print(*(f"{key} {value:.1f}" if isinstance(value, float) else value for key, value in row.items()))
-            add_row(options.output, row, ("questions", "ranker"))
+            add_row(options.output, row, ("questions", "bodies", "ranker"))
 
 
 if __name__ == "__main__":

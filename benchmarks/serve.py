@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from _clients import EVERY_S, Outcome, load, saturate
 from _rows import add_row, make_parser
-from _served import DEFAULT, Served, archive, titles
+from _served import DEFAULT, Served, archive, named, titles
 
 AT_ONCE = 16
 RANKERS = (DEFAULT, "hybrid", "lm_jelinek_mercer")
@@ -95,8 +95,7 @@ def main() -> None:
 
 
 def indexed(path: Path, ranker: str) -> None:
-    named = () if ranker == DEFAULT else ("--ranker", ranker)
-    command = [sys.executable, "-m", "askalike", "index", path, *named]
+    command = [sys.executable, "-m", "askalike", "index", path, *named(ranker)]
     started = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     print(f"{path.name}: {ranker} indexed in {time.perf_counter() - started:.0f} s", flush=True)
