@@ -157,6 +157,11 @@ _SIMILARITIES = {
     "bm25": "BM25", "dfr": "DFR", "ib": "IB", "lm_dirichlet": "LM-Dirichlet", "lm_jelinek_mercer": "LM-JM",
     "tfidf": "TF-IDF",
 }  # fmt: skip
+RANKERS = {
+    "default": "words and MiniLM", "hybrid": "words and packaged vectors", "lm_jelinek_mercer": "words",
+}  # fmt: skip
+"""How tables call the rankers: the default one is that of an archive in English."""
+_RANKER = ("ranker", lambda row: RANKERS.get(row["ranker"], row["ranker"]))
 _DATA = ("questions", lambda row: _questions(row["data"]))
 _QUERIES = ("queries", "{queries}")
 TABLES = {
@@ -194,30 +199,57 @@ cosine is that to torch in 32 bits, on average. 16 bits are bf16.""",
     "scale": Table(
         "Costs by size: end to end",
         """\
-Synthetic titles. Each search is for a half-typed title and explains seven hits. Memory is the peak, with
-the index files that are mapped; *own* leaves these out.""",
+Synthetic titles, or questions of 47 words with their bodies. An index with MiniLM reads every text. Each search is
+for a half-typed title and explains seven hits. Memory is the peak, with the index files that are mapped; *own* leaves
+these out.""",
         (
-            ("questions", "{questions:,}"), ("ranker", "{ranker}"),
+            ("questions", lambda row: f"{row['questions']:,}{' with bodies' * row.get('bodies', False)}"), _RANKER,
             ("build: processor time", "{build_processor_s:,.1f} s"), ("memory", "{build_peak_mb:,.0f} MB"),
             ("own", lambda row: f"{row['build_own_mb']:,.0f} MB" if "build_own_mb" in row else "–"),
             ("search: processor ms", "{processor_ms:.1f}"), ("p50 ms", "{p50_ms:.1f}"), ("p95 ms", "{p95_ms:.1f}"),
             ("memory", "{search_peak_mb:,.0f} MB"),
         ),
-        lambda row: (row["questions"], row["ranker"]),
+        lambda row: (row["questions"], row.get("bodies", False), row["ranker"]),
     ),
     "serve": Table(
         "The service under load",
         """\
-{requests_per_s} requests per second for half-typed titles, sent on schedule whatever was
-answered. The client shares the cores with the service. *at most* is the rate for clients that ask again at
-once.""",
+Requests for half-typed titles, sent on schedule whatever was answered; explained ones say so. The client shares the
+cores with the service. *at most* is the rate for clients that ask again at once. Memory is that of all processes,
+with the parts of the index that were read.""",
         (
-            ("archive", "{archive}"), ("ranker", "{ranker}"), ("workers", "{workers:,}"),
+            ("questions", lambda row: f"{int(row['archive'].rpartition('-')[2]):,}"),
+            ("ranker", lambda row: f"{_RANKER[1](row)}{', explained' * row.get('explain', False)}"),
+            ("workers", "{workers:,}"), ("requests per second", "{requests_per_s:,}"),
             ("writes per second", "{writes_per_s:,}"), ("p50 ms", _optional("p50_ms", "{:,.1f}")),
             ("p95 ms", _optional("p95_ms", "{:,.1f}")), ("answered", "{answered:,}"), ("failed", "{failed:,}"),
             ("at most", _optional("saturated_per_s", "{:,.0f} per second")),
+            ("processor ms", _optional("processor_ms", "{:.1f}")), ("memory", _optional("memory_mb", "{:,.0f} MB")),
         ),
-        lambda row: (len(row["archive"]), row["ranker"], row["workers"], row["writes_per_s"]),
+        lambda row: (
+            len(row["archive"]), row["ranker"], row.get("explain", False), row["workers"], row["requests_per_s"],
+            row["writes_per_s"],
+        ),
+    ),
+    "request_time": Table(
+        "A request alone",
+        """Processor time of a request for a title and seven explained hits, one after the other, no two the same: over HTTP, of
+the service's processes, and of the same search in a process, explained and not.""",
+        (
+            ("archive", "{archive}"), _RANKER, ("n", "{requests:,}"), ("over HTTP", "{http_ms:.1f} ms"),
+            ("in a process, explained", "{explained_ms:.1f} ms"), ("not explained", "{unexplained_ms:.1f} ms"),
+        ),
+    ),
+    "background": Table(
+        "An encoder in the background",
+        """How long a new archive answers by words until its vectors are complete, on two cores, with ten searches a second beside
+it, and how long these take before, meanwhile and after.""",
+        (
+            ("questions", lambda row: f"{row['questions']:,}{' with bodies' * row['bodies']}"),
+            ("seconds", "{seconds:,.0f}"),
+            *((f"{when}: p50, p95", f"{{{when}_p50_ms:.1f}}, {{{when}_p95_ms:.1f}} ms")
+              for when in ("before", "during", "after")),
+        ),
     ),
     "start": Table(
         "Start of the command line",

@@ -17,7 +17,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, partial, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import (
     Annotated,
@@ -230,7 +230,8 @@ class CompiledFunction(Generic[P, ReturnT]):
     def _load(self) -> None:
         with _lock:
             if self._native is None and _has_numba_cache():
-                self._read_numbers = partial(_convert_all, self._parameters)
+                check = _number_reader(self._parameters)
+                self._read_numbers = lambda *arguments: arguments if check(*arguments) else ()
                 self._native = compile_with_numba(self.function)
             elif self._native is None:
                 check_array_layout()
@@ -335,18 +336,6 @@ def _refuse_other_type(array: Array, kind: ArrayType) -> None:
     if array.dtype != kind.dtype or array.ndim != kind.dimensions or not array.flags.c_contiguous:
         expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
         raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")
-
-
-def _convert_all(kinds: Sequence[Any], *values: Any) -> Sequence[Any]:
-    """Return values of these types as numba takes them. Raises TypeError for an array of another type."""
-    return tuple(map(_convert, kinds, values))
-
-
-def _convert(kind: Any, value: Any) -> Any:
-    if isinstance(kind, ArrayType):
-        _refuse_other_type(value, kind)
-        return value
-    return kind[0](*_convert_all(kind[1], *value)) if isinstance(kind, tuple) else kind(value)
 
 
 def _c_types(kind: Any) -> list[Any]:
