@@ -3,7 +3,8 @@
     python benchmarks/scale.py --sizes 10000 100000 1000000 --rankers default hybrid lm_jelinek_mercer
     python benchmarks/scale.py --bodies                # questions with bodies, not titles alone
 
-The default ranker is the hybrid of words with the English encoder, which reads every text for its index. Run sizes that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
+The default ranker is the hybrid of words with the English encoder, which reads every text for its index. Run sizes
+that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
 """
 
 import json

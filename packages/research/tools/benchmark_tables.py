@@ -233,8 +233,8 @@ with the parts of the index that were read.""",
     ),
     "request_time": Table(
         "A request alone",
-        """Processor time of a request for a title and seven explained hits, one after the other, no two the same: over HTTP, of
-the service's processes, and of the same search in a process, explained and not.""",
+        """Processor time of a request for a title and seven explained hits, one after the other, no two the same: over
+HTTP, of the service's processes, and of the same search in a process, explained and not.""",
         (
             ("archive", "{archive}"), _RANKER, ("n", "{requests:,}"), ("over HTTP", "{http_ms:.1f} ms"),
             ("in a process, explained", "{explained_ms:.1f} ms"), ("not explained", "{unexplained_ms:.1f} ms"),
@@ -242,8 +242,8 @@ the service's processes, and of the same search in a process, explained and not.
     ),
     "background": Table(
         "An encoder in the background",
-        """How long a new archive answers by words until its vectors are complete, on two cores, with ten searches a second beside
-it, and how long these take before, meanwhile and after.""",
+        """How long a new archive answers by words until its vectors are complete, on two cores, with ten searches a
+second beside it, and how long these take before, meanwhile and after.""",
         (
             ("questions", lambda row: f"{row['questions']:,}{' with bodies' * row['bodies']}"),
             ("seconds", "{seconds:,.0f}"),

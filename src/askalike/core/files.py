@@ -111,12 +111,21 @@ def lock_folder(path: Path, operation: int) -> Iterator[int]:
     operation: as for `fcntl.flock`. Raises BlockingIOError with LOCK_NB if another process holds the lock, and any
     other OSError.
     """
-    while (lock := _try_lock(path, operation)) is None:
+    while (lock := _open_locked(path, operation)) is None:
         pass
     try:
         yield lock
     finally:
         os.close(lock)
+
+
+def try_lock(file: int, operation: int = fcntl.LOCK_EX) -> bool:
+    """Return whether a descriptor now holds the lock of its file or folder, for which it does not wait."""
+    try:
+        fcntl.flock(file, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -180,7 +189,7 @@ def fsync_folder(folder: Path) -> None:
     fsync_path(folder)
 
 
-def _try_lock(path: Path, operation: int) -> int | None:
+def _open_locked(path: Path, operation: int) -> int | None:
     """Return the descriptor that holds a folder's lock; None if another process has just removed the folder."""
     path.mkdir(parents=True, exist_ok=True)
     try:

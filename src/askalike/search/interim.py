@@ -5,7 +5,6 @@ own computes the vectors, with low priority; the next search after it has finish
 with its own processes. Of all these processes of a user one computes at a time, and it ends once its archive is gone.
 """
 
-import fcntl
 import os
 import sys
 import time
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from askalike import rankers
 from askalike.calibration.abstention import fit_abstention
 from askalike.core.errors import ArchiveError, AskalikeError, UnwritableIndexError
-from askalike.core.files import user_cache
+from askalike.core.files import try_lock, user_cache
 from askalike.core.parallel import start_module
 from askalike.rankers import Ranker
 from askalike.store import Archive
@@ -142,23 +141,15 @@ def _take_turn(check: Callable[[], None], begin_to_wait: Callable[[], None]) -> 
         user_cache().mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(user_cache() / TURN_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        if lock is not None and not _try_lock(lock):
+        if lock is not None and not try_lock(lock):
             begin_to_wait()
-            while not _try_lock(lock):
+            while not try_lock(lock):
                 check()
                 time.sleep(POLL_S)
         yield
     finally:
         if lock is not None:
             os.close(lock)
-
-
-def _try_lock(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def lower_priority(niceness: int) -> None:

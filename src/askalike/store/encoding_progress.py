@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.errors import ArchiveError, IndexBusyError
-from askalike.core.files import folder_errors, identify, make_folders
+from askalike.core.files import folder_errors, identify, make_folders, try_lock
 
 FOLDER = Path("index/encoded")
 SUFFIX = ".progress"
@@ -113,7 +113,7 @@ def read_encoding(archive: Path, encoder: str) -> EncodingProgress | None:
     """Return how far an encoder is; None if no vectors are missing as far as is known."""
     try:
         with open(_path(archive, encoder), encoding="utf-8") as file:
-            running = not _try_lock(file.fileno(), fcntl.LOCK_EX)
+            running = not try_lock(file.fileno())
             content = json.loads(file.read())
             done = int(content["done"])
             total = int(content["total"])
@@ -176,11 +176,3 @@ def _to_record(content: dict[str, Any]) -> bytes:
 
 def _path(archive: Path, encoder: str) -> Path:
     return archive / FOLDER / f"{encoder}{SUFFIX}"
-
-
-def _try_lock(file: int, operation: int) -> bool:
-    try:
-        fcntl.flock(file, operation | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike.core.errors import ArchiveError, InputError
-from askalike.core.files import lock_folder
+from askalike.core.files import lock_folder, try_lock
 from askalike.core.values import format_count
 from askalike.store.archive import Archive, make_directory
 from askalike.store.contents import ArchiveSummary, summarise_archive
@@ -59,7 +59,7 @@ def open_for_import(directory: Path) -> Iterator[Archive]:
                 yield archive
         except BaseException:
             is_new = directory / DATABASE_FILE not in (existing or ())
-            if is_new and _is_last_import(lock) and _is_unused(directory):
+            if is_new and try_lock(lock) and _is_unused(directory):  # no other import can begin until it is released
                 _remove_created_files(directory, existing)
             raise
 
@@ -228,15 +228,6 @@ def _store_facts(archive: Archive, files: OpenedFiles) -> None:
     facts |= {"reader": files.request.reader, "source": files.paths_text}
     existing = archive.meta
     archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
-
-
-def _is_last_import(lock: int) -> bool:
-    """Return whether no other import holds the directory's lock; if so, none can begin until it is released."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_unused(directory: Path) -> bool:
