@@ -54,8 +54,9 @@ def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Name
             found, written = asyncio.run(load(*where, clients, writes, options.seconds, **fields))
             processor_ms = 1000 * (served.processor_s() - before_s) / max(1, len(found.seconds))
             print(line(ranker, workers, writes, found), flush=True)
-            what = {"archive": name, "ranker": ranker, "workers": workers, "writes_per_s": writes, **fields}
-            measured = {**what, "requests_per_s": round(clients / EVERY_S), **summary(found)}
+            rates = {"requests_per_s": round(clients / EVERY_S), "writes_per_s": writes}
+            what = {"archive": name, "ranker": ranker, "workers": workers, **rates, **fields}
+            measured = {**what, **summary(found)}
             if writes:
                 print(line("  the writes", workers, writes, written), flush=True)
                 measured["writes"] = summary(written)
