@@ -86,6 +86,12 @@ def _questions(data: str) -> str:
     return f"{int(name.removeprefix('made-')):,}" if name.startswith("made-") else name
 
 
+def _served(row: Row) -> str:
+    """Return the number of questions of an archive of `serve.py`, or of titles."""
+    kind, _, size = row["archive"].rpartition("-")
+    return f"{int(size):,}{' titles' * (kind == 'titles')}"
+
+
 def _optional(name: str, format: str) -> Cell:
     """Return a cell that is empty in rows without a value."""
     return lambda row: "" if row.get(name) is None else format.format(row[name])
@@ -218,8 +224,7 @@ Requests for half-typed titles, sent on schedule whatever was answered; explaine
 cores with the service. *at most* is the rate for clients that ask again at once. Memory is that of all processes,
 with the parts of the index that were read.""",
         (
-            ("questions", lambda row: f"{int(row['archive'].rpartition('-')[2]):,}"),
-            ("ranker", lambda row: f"{_RANKER[1](row)}{', explained' * row.get('explain', False)}"),
+            ("questions", _served), ("ranker", lambda row: f"{_RANKER[1](row)}{', explained' * row.get('explain', False)}"),
             ("workers", "{workers:,}"), ("requests per second", "{requests_per_s:,}"),
             ("writes per second", "{writes_per_s:,}"), ("p50 ms", _optional("p50_ms", "{:,.1f}")),
             ("p95 ms", _optional("p95_ms", "{:,.1f}")), ("answered", "{answered:,}"), ("failed", "{failed:,}"),
