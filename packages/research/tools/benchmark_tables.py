@@ -224,7 +224,8 @@ Requests for half-typed titles, sent on schedule whatever was answered; explaine
 cores with the service. *at most* is the rate for clients that ask again at once. Memory is that of all processes,
 with the parts of the index that were read.""",
         (
-            ("questions", _served), ("ranker", lambda row: f"{_RANKER[1](row)}{', explained' * row.get('explain', False)}"),
+            ("questions", _served),
+            ("ranker", lambda row: f"{_RANKER[1](row)}{', explained' * row.get('explain', False)}"),
             ("workers", "{workers:,}"), ("requests per second", "{requests_per_s:,}"),
             ("writes per second", "{writes_per_s:,}"), ("p50 ms", _optional("p50_ms", "{:,.1f}")),
             ("p95 ms", _optional("p95_ms", "{:,.1f}")), ("answered", "{answered:,}"), ("failed", "{failed:,}"),
