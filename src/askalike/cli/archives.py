@@ -43,12 +43,8 @@ VALUE_NAMES = {
 }  # fmt: skip
 """Setting of a reader → name of its value in the help."""
 CHECKS = {
-    "category": parse_ids,
-    "lang": parse_language,
-    "since": parse_limit,
-    "site": parse_url,
-    "workspace": parse_url,
-}
+    "category": parse_ids, "lang": parse_language, "since": parse_limit, "site": parse_url, "workspace": parse_url,
+}  # fmt: skip
 """Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",

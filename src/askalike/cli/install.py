@@ -85,18 +85,18 @@ def compile_command(
     ```
     """
     started = time.perf_counter()
-    code = compile_all(jobs or count_processors())
+    code = compile_all(jobs)
     if code.refused:
         advice = f"set {CACHE_VARIABLE} to a folder that this user can write, and nobody else"
         raise SettingsError(f"the machine code of {format_count(code.refused, 'function')} cannot be written; {advice}")
     print(f"{format_count(code.stored, 'function')} compiled in {time.perf_counter() - started:.1f} s")
 
 
-def compile_all(jobs: int) -> StoredCode:
+def compile_all(jobs: int | None = None) -> StoredCode:
     """Compile all functions that have no machine code, and show the progress. jobs: number of processes."""
     modules = list(find_modules())
     codes: list[StoredCode] = []
-    with use_workers(jobs), progress_bar("compiling") as report:
+    with use_workers(jobs or count_processors()), progress_bar("compiling") as report:
         for code in map_pieces(store_code, modules):
             codes.append(code)
             if report:

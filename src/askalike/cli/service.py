@@ -13,7 +13,6 @@ from askalike.cli.install import compile_all
 from askalike.cli.output import print_remark, to_json
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.core.parallel import count_processors
 from askalike.core.values import format_count, parse_origin
 from askalike.service import REQUIRED_MODULES, require_extra
 from askalike.service.settings import ServiceSettings
@@ -83,7 +82,7 @@ def serve_command(
     ranker_values = {key: value for key, value in assigned.items() if key not in service_values}
     chosen = validate_settings(ServiceSettings, values | {"values": ranker_values} | service_values, "serve")
     if options.announce_compilation():
-        compile_all(count_processors())
+        compile_all()
     from askalike.service.processes.supervisor import supervise
 
     supervise(chosen)
