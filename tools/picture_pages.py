@@ -1,4 +1,4 @@
-"""Takes screenshots for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
+"""Takes pictures for the documentation, docs/assets/page-*.webp and typing.webp: python tools/picture_pages.py [NAME …]
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "riverside.csv"
@@ -24,6 +24,10 @@ ASSETS = ROOT / "docs" / "assets"
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "service")]
 ASK = "?title=my+bicycle+was+stolen"
 PATIENCE_S = 600
+TYPING = "typing"
+"""The moving picture: TYPED appears in steps of two letters, each shown for STEP_MS, and the last for LAST_MS."""
+TYPED = "lost my libary card"
+STEP_MS, LAST_MS = 450, 4_000
 ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a charging point for electric cars?")
 ASKED_AGAIN = (
     "I lost my library card. What do I have to do?",
@@ -51,7 +55,7 @@ PICTURES = {
     "ask": Picture(ASK),
     "ask-dark": Picture(ASK, options={"color_scheme": "dark"}),
     "ask-phone": Picture(ASK, 390, 800, 1.38, {"device_scale_factor": 2}),
-    "question": Picture("/questions/r013"),
+    "question": Picture("/questions/r001"),
     "queue": Picture("/queue"),
     "gaps": Picture("/gaps", height=560),
     "drafts": Picture("/drafts", height=900, press=("Find new drafts", "Accepted drafts")),
@@ -68,15 +72,15 @@ WRITTEN = {
 def main() -> None:
     """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN], default=[])
-    names = parser.parse_args().names or [*PICTURES, *WRITTEN]
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], TYPING, *PICTURES, *WRITTEN], default=[])
+    names = parser.parse_args().names or [TYPING, *PICTURES, *WRITTEN]
     from chromium import launch_chromium
 
     with sync_playwright() as running:
         chromium = launch_chromium(running)
         for name in (name for name in names if name in WRITTEN):
             show_written(chromium, name)
-        if served := [name for name in names if name in PICTURES]:
+        if served := [name for name in names if name not in WRITTEN]:
             show_served(chromium, served)
         chromium.close()
 
@@ -118,7 +122,9 @@ def show_served(chromium: Browser, names: Sequence[str]) -> None:
     with serve_example() as service:
         prepare(service)
         home = f"{service.url.geturl()}/a/riverside"
-        for name in set(names) - AFTER_A_DECISION:
+        if TYPING in names:
+            show_typing(chromium, home, ASSETS / f"{TYPING}.webp")
+        for name in set(names) - AFTER_A_DECISION - {TYPING}:
             show(chromium, home, PICTURES[name], ASSETS / f"page-{name}.webp")
         accept_first_pair(service)
         for name in set(names) & AFTER_A_DECISION:
@@ -182,11 +188,32 @@ def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
         page.locator("button, summary", has_text=button).first.click()
         page.get_by_text(said).first.wait_for()
         page.mouse.move(0, 0)
-    shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    take(page, picture).save(path, quality=72, method=6)
     page.close()
-    size = round(picture.width * picture.scale), round(picture.height * picture.scale)
-    shown.resize(size, Image.Resampling.LANCZOS).save(path, quality=72, method=6)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def show_typing(chromium: Browser, home: str, path: Path) -> None:
+    """Write the moving picture of a question being typed."""
+    picture = Picture("", height=640)
+    page = chromium.new_page(viewport={"width": picture.width, "height": picture.height})
+    page.goto(home, wait_until="networkidle")
+    frames = [take(page, picture)]
+    for start in range(0, len(TYPED), 2):
+        page.locator("#title").press_sequentially(TYPED[start : start + 2])
+        page.wait_for_timeout(1_000)  # until the hits are there
+        frames.append(take(page, picture))
+    page.close()
+    durations = [*[STEP_MS] * (len(frames) - 1), LAST_MS]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=60, method=6)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def take(page: Page, picture: Picture) -> Image.Image:
+    """Return a screenshot of a page, at the size of the picture."""
+    shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    size = round(picture.width * picture.scale), round(picture.height * picture.scale)
+    return shown.resize(size, Image.Resampling.LANCZOS)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ python tools/write_reference.py --check   writes nothing; exits with 1 if page a
 
 import ast
 import functools
+import importlib
 import inspect
 import pkgutil
 import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 from write_settings import main
@@ -45,7 +48,8 @@ SECTIONS = {
         "askalike.calibration.calibrate.CalibrationReport", "askalike.dedupe",
     ),
     "Base classes for your own package": (
-        "askalike.Settings", "askalike.Similarity", "askalike.Reader", "askalike.SourceFiles", "askalike.Encoder",
+        "askalike.Settings", "askalike.Similarity", "askalike.Reader", "askalike.SourceFiles", "askalike.LocatedRecord",
+        "askalike.plugin.readers.find_files", "askalike.plugin.readers.reject", "askalike.Encoder",
     ),
     "Records and results": (
         "askalike.Question", "askalike.Answer", "askalike.Link", "askalike.EvaluationQuery", "askalike.Judgement",
@@ -73,7 +77,9 @@ def _sections() -> Iterator[str]:
         for name in names:
             module, _, attribute = name.rpartition(".")
             yield f"### `{name}`\n"
-            yield from _describe(_node(pkgutil.resolve_name(f"{module}:{attribute}")))
+            entry = pkgutil.resolve_name(f"{module}:{attribute}")
+            is_alias = isinstance(entry, GenericAlias)
+            yield from _describe_alias("askalike.core.records", attribute) if is_alias else _describe(_node(entry))
 
 
 @functools.cache
@@ -86,6 +92,13 @@ def _node(entry: Any) -> ast.ClassDef | ast.FunctionDef:
     entry = inspect.unwrap(entry)
     tree = _parse(inspect.getsourcefile(entry) or "")
     return next(node for node in ast.walk(tree) if getattr(node, "name", None) == entry.__name__)
+
+
+def _describe_alias(module: str, name: str) -> Iterator[str]:
+    """Yield the definition and the docstring of the name of a type, from the module that defines it."""
+    for node, after in pairwise(_parse(str(importlib.import_module(module).__file__)).body):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            yield from (_code(ast.unparse(node)), f"{ast.literal_eval(after.value)}\n")  # type: ignore[attr-defined]
 
 
 def _describe(node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:

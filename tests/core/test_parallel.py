@@ -32,6 +32,11 @@ def workers(request):
     return {"ray": request.getfixturevalue("ray_cluster")}
 
 
+def test_processors_are_counted_without_linux(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert parallel.count_processors() == os.cpu_count()
+
+
 def test_one_job_works_in_this_process():
     with use_workers(1):
         assert list(map_pieces(eval, ["__import__('os').getpid()"])) == [os.getpid()]

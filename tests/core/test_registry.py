@@ -17,6 +17,7 @@ def every_name() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("kind", "name"), every_name())
 def test_every_file_is_an_entry_of_its_kind(kind, name):
     entry = registry.load(kind, name)
+    assert registry.load(kind, name.replace("_", "-")) is entry
     assert all(hasattr(entry, method) for method in registry.KINDS[kind].methods)
 
 

@@ -132,6 +132,7 @@ def test_the_tables() -> None:
     for rendered in (text, markup, latex):
         assert "trec" in rendered
         assert "0.7500" in rendered
+        assert f"{comparison.systems[0].low:.4f}" in rendered
     assert "1.0000 a" in text
     assert "fair_1 &amp; co" in markup
     assert "1.0000<sup>a</sup>" in markup

@@ -37,8 +37,9 @@ TITLES = ["how do i cook rice", "my bike was stolen at night", "the police asks 
 @pytest.fixture
 def at_hand(tmp_path, monkeypatch):
     """A package with a small encoder in the place of the one that the extra installs."""
-    from askalike.encoders.minilm_l6 import MinilmL6Encoder
+    from askalike.encoders.minilm_l6 import MinilmL6Encoder, english_words
 
+    english_words()  # of the real vocabulary, which is read once
     folder = tmp_path / "site" / "small_package"
     write_encoder(folder / "model", [*dict.fromkeys(WORDS)])
     weights = folder / "model" / "model.safetensors"

@@ -73,7 +73,7 @@ def test_pairs(imported: Importing, tmp_path: Path) -> None:
         "Why?,Another text,0,c1\nHow?,How come?,true,c2\nHow?,,1,c3\nHow?,Odd label,good,c4\nHow?,Unjudged,,c5\n"
     )
     done = imported("pairs", path, split="dev")
-    assert str(done.summary) == "4 questions, 0 answers, 0 duplicate links, 2 rejected"
+    assert done.summary.counts == "4 questions, 0 answers, 0 duplicate links, 2 rejected"
     judged = done.rows(
         "SELECT q.title, d.title, relevance, position FROM judgements j JOIN queries q ON q.id = query_id "
         "JOIN questions d ON d.id = document_id WHERE j.split = 'dev' ORDER BY q.title DESC, position"

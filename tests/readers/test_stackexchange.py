@@ -78,7 +78,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_a_site(imported: Importing, site: Path) -> None:
     done = imported("stackexchange", site, language=None)
-    assert str(done.summary) == "2 questions, 1 answer, 1 duplicate link, 0 rejected"
+    assert done.summary.counts == "2 questions, 1 answer, 1 duplicate link, 0 rejected"
     assert done.summary.notes == {
         "planted posts dropped": 2,
         "label-leak banners removed": 1,

@@ -50,6 +50,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "threats.md"
 OWN = "tests/store/test_retention.py"
 ACTION = "tests/deploy/test_github_action.py"
+OPENSEARCH, BOT = "packages/opensearch/tests/test_commands.py", "packages/chat/tests/test_bot.py"
 ROWS = {
     "complete queries": f"{OWN}::test_queries_feedback_and_drafts_leave_all_files",
     "feedback": f"{OWN}::test_queries_feedback_and_drafts_leave_all_files",
@@ -72,6 +73,8 @@ ROWS = {
     "the memory of the service": f"{OWN}::test_the_cache_of_gaps_forgets",
     "the cache of a site's responses": f"{OWN}::test_responses_are_in_the_folder_that_is_named",
     "the archive of the GitHub action": f"{ACTION}::test_the_state_has_lines_that_many_issues_share",
+    "an OpenSearch cluster (`--engine`)": f"{OPENSEARCH}::test_status_tells_lag_and_drop_removes_everything",
+    "the file of a bot (`--state`)": f"{BOT}::test_what_is_remembered_has_no_texts",
     "backups and exports": f"{OWN}::test_later_backups_and_exports_have_what_is_left",
 }
 MARKER = "SECRETMARKER"
@@ -81,9 +84,8 @@ def test_each_row_of_the_table_has_a_test() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## What is stored about people")[2].partition("\n## ")[0]
     rows = [row.partition(" | ")[0].removeprefix("| ") for row in section.splitlines() if row.startswith("| ")]
     assert rows[1:] == list(ROWS)
-    for test in ROWS.values():
-        file, _, name = test.partition("::")
-        assert re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.M), test
+    for file, _, name in (test.partition("::") for test in ROWS.values()):
+        assert re.search(rf"^def {name}\(", (ROOT / file).read_text(encoding="utf-8"), re.M), name
 
 
 @pytest.fixture

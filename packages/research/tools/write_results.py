@@ -557,7 +557,7 @@ KEYS_INTRODUCTION = """\
 200 titles of each archive are typed key by key, with MiniLM, and five questions are shown at most. A list *vanishes* if
 it is empty between two keys at which there is one. *Found*: the title's own question is among the five after that share
 of its keys. *Complete word first*: a word of titles with which longer ones begin is typed alone, and no question
-without it stands before one with it. The settings were chosen on ai. Three faults that beer showed were mended, and one
+without it stands before one with it. The settings were chosen on ai. Three faults that beer showed were fixed, and one
 that cs showed; the rule for *held* misspellings was chosen by reading those of all three."""
 SLIPS_INTRODUCTION = """\
 The same with slips. *Two words* are the rarest two of a title that another has, too; a name is a word of a title that

@@ -39,17 +39,12 @@ TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
 """Formats that users mistake for names of readers."""
 VALUE_NAMES = {
     "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "sheet": "NAME",
-    "site": "URL",
-    "since": "DATE", "split": "SPLIT", "workspace": "URL",
+    "site": "URL", "since": "DATE", "split": "SPLIT", "workspace": "URL",
 }  # fmt: skip
 """Setting of a reader → name of its value in the help."""
 CHECKS = {
-    "category": parse_ids,
-    "lang": parse_language,
-    "since": parse_limit,
-    "site": parse_url,
-    "workspace": parse_url,
-}
+    "category": parse_ids, "lang": parse_language, "since": parse_limit, "site": parse_url, "workspace": parse_url,
+}  # fmt: skip
 """Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
@@ -185,7 +180,7 @@ def _import(
         print(to_json(asdict(summary) | {"archive": str(output)}))
         return
     changes = f"{summary.source}: {describe_counts(summary.changes)}"
-    print(f"dry run, nothing is written; {changes}" if dry_run else f"{changes}\n{summary}")
+    print(f"dry run, nothing is written; {changes}" if dry_run else f"{changes}\n{summary.counts}")
 
 
 def _choose_encoder(archive: Archive, encoder: str | None, is_new: bool, download: bool) -> None:
@@ -277,9 +272,8 @@ def export_command(
     askalike export DIR --format retrieval -o beir
     ```
     """
-    values = (
-        options.parse_settings(settings) | ({"html": True} if html else {}) | ({"ranker": ranker} if ranker else {})
-    )
+    named = {name: value for name, value in (("html", html), ("ranker", ranker)) if value}
+    values = options.parse_settings(settings) | named
     with Archive.open(directory) as archive, progress_tracker() as track:
         rows = export_archive(archive, format, out, options=values, force=force, track=track, log=print_remark)
     for name, n in rows.items():

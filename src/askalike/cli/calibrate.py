@@ -13,13 +13,7 @@ from askalike.calibration.calibrate import CalibrationReport, KnownTitles, calib
 from askalike.calibration.calibration import Threshold
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, MIN_QUERIES
-from askalike.calibration.thresholds import (
-    CONFIDENCE,
-    MIN_HITS_ABOVE,
-    Guarantee,
-    ThresholdChoice,
-    ThresholdRow,
-)
+from askalike.calibration.thresholds import CONFIDENCE, MIN_HITS_ABOVE, Guarantee, ThresholdChoice, ThresholdRow
 from askalike.cli.output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.values import format_count
 from askalike.evaluation.intervals import BinomialProportion

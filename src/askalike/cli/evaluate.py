@@ -34,10 +34,7 @@ KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own qu
 SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
-@rules(
-    Excludes("ranker settings fields engine k", "run"),
-    Excludes("directory split", "qrels"),
-)
+@rules(Excludes("ranker settings fields engine k", "run"), Excludes("directory split", "qrels"))
 def evaluate_command(
     directory: options.LabelledArchive = None,
     run: Annotated[Path | None, options.value("FILE", "A run to measure, instead of a ranker.")] = None,
@@ -123,7 +120,7 @@ def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: 
     labels = load_split(archive, split, document_kind(archive, split))
     found = "the ranker never lists the query itself" if labels.has_labels else KNOWN_REMARK
     remark = describe_choice(archive, ranker, split)
-    heading = f"{ranker.name} on {directory}, split {split}; {found}, ties in the archive's order"
+    heading = f"{ranker.label} on {directory}, split {split}; {found}, ties in the archive's order"
     return heading + (f"; {remark}" if remark else "")
 
 

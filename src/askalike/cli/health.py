@@ -118,10 +118,8 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     for brought in stats.sources:
         name = f"source {brought.name}" if brought.name is not None else "written here"
         imported = f", imported {brought.imported_at[:10]}" if brought.imported_at else ""
-        yield (
-            name,
-            f"{format_count(brought.questions, 'question')}, {format_count(brought.answers, 'answer')}{imported}",
-        )
+        contents = f"{format_count(brought.questions, 'question')}, {format_count(brought.answers, 'answer')}"
+        yield name, contents + imported
     yield from _split_rows(stats)
     if stats.encoder:
         revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""

@@ -14,9 +14,9 @@ from typer import Argument, Exit, Option
 
 from askalike.cli.output import open_console, progress_bar
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.parallel import map_pieces, run_module, use_workers
+from askalike.core.parallel import count_processors, map_pieces, run_module, use_workers
 from askalike.core.values import format_count
-from askalike.native.compiled import CACHE_VARIABLE, find_modules, store_code
+from askalike.native.compiled import CACHE_VARIABLE, StoredCode, find_modules, store_code
 
 EXAMPLE_FILE = "riverside.csv"
 COMMANDS = (
@@ -84,15 +84,21 @@ def compile_command(
     askalike compile --jobs 1
     ```
     """
-    modules = list(find_modules())
     started = time.perf_counter()
-    stored = refused = 0
-    with use_workers(jobs or os.cpu_count() or 1), progress_bar("compiling") as report:
-        for done, code in enumerate(map_pieces(store_code, modules), 1):
-            stored, refused = stored + code.stored, refused + code.refused
-            if report:
-                report(done, len(modules))
-    if refused:
+    code = compile_all(jobs)
+    if code.refused:
         advice = f"set {CACHE_VARIABLE} to a folder that this user can write, and nobody else"
-        raise SettingsError(f"the machine code of {format_count(refused, 'function')} cannot be written; {advice}")
-    print(f"{format_count(stored, 'function')} compiled in {time.perf_counter() - started:.1f} s")
+        raise SettingsError(f"the machine code of {format_count(code.refused, 'function')} cannot be written; {advice}")
+    print(f"{format_count(code.stored, 'function')} compiled in {time.perf_counter() - started:.1f} s")
+
+
+def compile_all(jobs: int | None = None) -> StoredCode:
+    """Compile all functions that have no machine code, and show the progress. jobs: number of processes."""
+    modules = list(find_modules())
+    codes: list[StoredCode] = []
+    with use_workers(jobs or count_processors()), progress_bar("compiling") as report:
+        for code in map_pieces(store_code, modules):
+            codes.append(code)
+            if report:
+                report(len(codes), len(modules))
+    return StoredCode(*map(sum, zip(*codes, strict=True)))

@@ -173,12 +173,13 @@ def check_measure(text: str) -> str:
     return check_measures(text)
 
 
-def announce_compilation() -> None:
-    """Explain on stderr why the first search after an installation is slow."""
+def announce_compilation() -> bool:
+    """Explain on stderr why the first search after an installation is slow, and return whether it is."""
     from askalike.index.lexical.query_batch import search_queries
 
-    if not search_queries.is_cached:
+    if must_compile := not search_queries.is_cached:
         print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
+    return must_compile
 
 
 def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None) -> Ranker:

@@ -179,11 +179,12 @@ def rank_command(
         split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
         questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
-        searcher = rankers.open_current(options.build_ranker(archive, ranker, settings, fields), archive.view(), report)
+        built = options.build_ranker(archive, ranker, settings, fields)
+        searcher = rankers.open_current(built, archive.view(), report)
         require_tags(archive, tag or ())
         run = rankers.rank(searcher, questions, k, candidates=pools, filter=filter or None)
-    write_run(run, output, searcher.name)
-    print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
+    write_run(run, output, built.label)
+    print(f"{format_count(len(run), 'query')} ranked by {built.label}: {output}")
 
 
 @rules(

@@ -9,6 +9,7 @@ from typer import Argument, Option, Typer
 
 import askalike.cli.options as options
 from askalike.cli.command import DIRECTORY_VARIABLE, Excludes, Needs, rules
+from askalike.cli.install import compile_all
 from askalike.cli.output import print_remark, to_json
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
@@ -80,7 +81,8 @@ def serve_command(
     service_values = {key: value for key, value in assigned.items() if key in ServiceSettings.model_fields}
     ranker_values = {key: value for key, value in assigned.items() if key not in service_values}
     chosen = validate_settings(ServiceSettings, values | {"values": ranker_values} | service_values, "serve")
-    options.announce_compilation()
+    if options.announce_compilation():
+        compile_all()
     from askalike.service.processes.supervisor import supervise
 
     supervise(chosen)

@@ -43,6 +43,11 @@ StartWorkers = Callable[[Callable[[Any], Any], bool], AbstractContextManager[tup
 """Starts workers for a function, and for long pieces or not. Returns their number, and what sends them pieces."""
 
 
+def count_processors() -> int:
+    """Return the number of processors that this process may use; where no system call tells it, that of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Environment:
     """Has the variable set while any thread needs it; the processes that a caller starts afterwards are its own."""
 

@@ -103,11 +103,12 @@ def find_kind(name: str, kinds: Sequence[str]) -> str | None:
 
 
 def load(kind: str, name: str) -> Any:
-    """Return the class, or the object, registered under a name, imported on first use.
+    """Return the class, or the object, registered under a name, imported on first use; `-` is read as `_`.
 
     Raises SettingsError, with the known names for an unknown name, and with the package's name for an entry of another
     package that cannot be used.
     """
+    name = name.replace("-", "_")
     if name in builtin_names(kind):
         return _load_builtin(KINDS[kind], name)
     if name not in _entry_points(kind):

@@ -211,7 +211,7 @@ class Encoder(ABC):
     compares_fields: bool = False
     """Whether its vectors of titles and of whole texts are comparable, so that hybrids search both."""
     title_weight: float = 1.0
-    """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
+    """Weight of the titles' similarity next to that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None
     """The score below which a document is off topic; None if it was not measured."""
     unrelated_score: float = 0.0

@@ -89,11 +89,13 @@ class Comparison:
         return asdict(self)
 
     def systems_table(self) -> ResultTable:
-        """Return one row per system, with the letters of the systems it beats in superscript after its mean."""
-        rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
-        return ResultTable(
-            f"{self.measure}, n = {format_count(self.n, 'query')}", ("system", self.measure), rows, self.notes
-        )
+        """Return one row per system: its mean, the letters of the systems it beats in superscript, its interval."""
+        rows = [
+            (f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats)), f"{s.low:.4f}", f"{s.high:.4f}")
+            for s in self.systems
+        ]
+        columns = ("system", self.measure, "low", "high")
+        return ResultTable(f"{self.measure}, n = {format_count(self.n, 'query')}", columns, rows, self.notes)
 
     def pairs_table(self) -> ResultTable:
         """Return one row per pair: both means, the difference with its interval, p, wins, losses, ties."""
@@ -186,8 +188,7 @@ def estimate_difference(first: Floats, second: Floats, groups: Array | None = No
 def interval_over_seeds(values: Floats, groups: Array | None = None) -> tuple[float, float]:
     """Return the 95 % interval of a system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
     parts = (_within_groups(values.mean(axis=0), groups), values.mean(axis=1))
-    estimate = _estimate_mean(float(values.mean()), parts)
-    return estimate.low, estimate.high
+    return _estimate_mean(float(values.mean()), parts)[:2]
 
 
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
@@ -270,8 +271,7 @@ def _summarise_systems(
 
 def _interval_over_queries(values: Floats, groups: Array | None) -> tuple[float, float]:
     """Return the 95 % interval of a mean, as in an evaluation. values: (1, queries)."""
-    drawn = bootstrap_means(values.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, groups)
-    return percentile_interval(drawn[:, 0])
+    return percentile_interval(bootstrap_means(values.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, groups)[:, 0])
 
 
 def _letter(i: int) -> str:
@@ -283,7 +283,8 @@ def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
     texts = (
         rule,
         f"raised letters: significantly better than that system (paired randomisation test, two-sided, "
-        f"{RESAMPLING_DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
+        f"{RESAMPLING_DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % bootstrap interval, paired for "
+        "differences",
         "± is the standard deviation over seeds; where a system has several, its pairs' intervals and p also allow for "
         "other seeds (Welch's t over seeds and queries), a system with one seed is treated as deterministic"
         if has_seeds

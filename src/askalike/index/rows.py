@@ -34,7 +34,7 @@ class Excluded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocAttributes:
-    """What is known of a document beside its terms or vectors.
+    """What is known of a document in addition to its terms or vectors.
 
     title_keys: of its title and of each rephrasing, see `title_key`; empty if they are not looked up. tags, created_at,
     states: the fields that filters use, for indexes that apply filters themselves.

@@ -160,7 +160,7 @@ def share_vectors(
 ) -> Iterator[None]:
     """Make a pre-trained teacher reuse the shared cache of the archive's document vectors.
 
-    Inside the `with` block, vectors of other texts are cached beside them, with the same limit.
+    Inside the `with` block, vectors of other texts are cached with them, with the same limit.
     Workers (see `use_workers`) encode all texts themselves.
     """
     if not isinstance(teacher, PretrainedEncoder) or has_workers():

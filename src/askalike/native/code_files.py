@@ -1,7 +1,7 @@
 """Files of machine code, and of a model that compiled code follows: only what nobody else could have written is read.
 
 A file, and the folder that it is in, must belong to this user or to root, and others must not be able to write it. The
-folder beside a function's source may also belong to whoever owns the source, whose code runs anyway.
+folder next to a function's source may also belong to whoever owns the source, whose code runs anyway.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ class CodeFolder(NamedTuple):
 
     @classmethod
     def beside(cls, source: Path) -> "CodeFolder":
-        """Return the folder beside a source file. Others may read it, like the byte code there."""
+        """Return the folder next to a source file. Others may read it, like the byte code there."""
         return cls(source.parent / "__pycache__", {os.geteuid(), ROOT, os.stat(source).st_uid}, 0o644)
 
     @classmethod

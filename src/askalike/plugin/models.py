@@ -1,4 +1,4 @@
-"""Names for trained encoders, beside `askalike.Encoder`: a model's folder, its card, and what explains its scores.
+"""Names for trained encoders, next to `askalike.Encoder`: a model's folder, its card, and what explains its scores.
 
 Also transformers from a folder's weights, without torch, and the decorators that compile a function for this machine
 once, and keep it on the disk.

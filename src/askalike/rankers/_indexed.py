@@ -24,12 +24,12 @@ from askalike.store import Snapshot
 from askalike.text.words import title_key
 
 TITLE_FACTOR = 0.1
-"""Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
+"""Factor of the title's weight, next to other fields, in a query that is no title, see `is_title`.
 
 Measured on duplicates among whole questions of cs.stackexchange.com (n = 210).
 """
 ANSWER_WEIGHT = 0.5
-"""Weight of accepted answers beside title and text; measured on an FAQ (n = 664), see commit f7867fc0."""
+"""Weight of accepted answers next to title and text; measured on an FAQ (n = 664), see commit f7867fc0."""
 log = logging.getLogger(__name__)
 _opening = Lock()
 """Held while an index is opened, so that threads that share a ranker get the same one."""
@@ -66,7 +66,7 @@ class FieldSettings(Settings):
 
     @property
     def finds_titles(self) -> bool:
-        """Whether a question with exactly the typed title comes first: titles are a field beside others."""
+        """Whether a question with exactly the typed title comes first: titles are a field next to others."""
         return "title" in self.field_names and len(self.field_names) > 1
 
     def titles(self, question: Question) -> Sequence[str]:

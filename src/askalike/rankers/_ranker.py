@@ -55,6 +55,11 @@ class Ranker(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {dict(self.values)})"
 
+    @property
+    def label(self) -> str:
+        """Its name in one word, with those of its parts: `hybrid(bm25,static)`."""
+        return f"{self.name}({','.join(part.label for part in self.parts)})" if self.parts else self.name
+
     @classmethod
     @abstractmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> "Ranker":

@@ -66,7 +66,7 @@ class Searcher(ABC):
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
     titles: TitlesSearcher | None = None
-    """Looks up titles; None if titles are no field beside others."""
+    """Looks up titles; None if titles are no field next to others."""
     adds_titles = True
     """Whether a question with exactly the typed title that was not retrieved is added."""
     has_similarity = False

@@ -1,4 +1,4 @@
-"""Explains scores by words: the words of a query, each beside the most similar word of a document.
+"""Explains scores by words: the words of a query, each with the most similar word of a document.
 
 If an encoder's vectors are sums over words, the score is a sum over the query's words. Other encoders would have to
 read the query again without each word, to see how much the score decreases. Instead, the packaged vectors of words

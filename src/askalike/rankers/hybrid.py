@@ -3,7 +3,7 @@
 Absolute scores, with 1 for the same text, are comparable between queries and rankers, and so is their sum. It does not
 depend on k, on candidates or on filters.
 
-Beside an encoder words have a small weight, as their score is low for the same question in other words. A document
+Next to an encoder, words have a small weight, as their score is low for the same question in other words. A document
 with nearly all words of the query is right all the same: see `gain_of_evidence`.
 """
 
@@ -303,7 +303,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
 def _choose_closer(
     one: tuple[str, tuple[str, ...], float], other: tuple[str, tuple[str, ...]]
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a word that the document has rather than one beside a similar word, and this rather than none.
+    """Return a word that the document has rather than one with a similar word, and this rather than none.
 
     one, other: the label and the fields of the same word of a query. Of equally close ones the first has both's fields.
     """

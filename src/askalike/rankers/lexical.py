@@ -49,7 +49,7 @@ FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
 TEXT_WEIGHT = 1.5
-"""Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
+"""Default weight of a whole text's score next to that of its title: it finds pasted messages, and titles stay first."""
 
 
 class LexicalSettings(FieldSettings, AnalyzerSettings):

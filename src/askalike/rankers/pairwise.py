@@ -1,6 +1,6 @@
 """Ranks with a model that reads query and document together: given candidates, or another ranker's (cascade).
 
-What each word contributes is told by occlusion: by the decrease of the score without it.
+What each word contributes is measured by occlusion: the decrease of the score without it.
 """
 
 import re

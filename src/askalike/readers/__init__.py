@@ -62,8 +62,8 @@ def import_archive(
 ) -> ArchiveSummary:
     """Import files into the archive in `directory`, which is created if missing; return a summary of the archive.
 
-    reader: a registered name. paths: one or more files or folders. options: the reader's settings. encoding: that
-    of text files, e.g. cp1252; None for UTF-8. progress: called with the number of bytes read and expected.
+    reader: its name, as on the command line. paths: one or more files or folders. options: the reader's settings.
+    encoding: that of text files, e.g. cp1252; None for UTF-8. progress: called with the bytes read and expected.
     source: the name of the files' origin; by default that of the site or of the file. Records of one source are
     updated by their ids; ids that another source also has are prefixed with the source's name. prune: remove records
     that the source no longer has. dry_run: write nothing, and return the changes that would be made. yes: continue if

@@ -173,10 +173,10 @@ class Columns:
         """Note the columns of the rows so far that were not used."""
         if self._unread:
             names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
-            note(
-                f"columns left out; name one with an option such as --answer COLUMN ({names})",
-                len(self._unread),
-            )
+            found = {part for columns in self._names_by_header.values() for part in columns}
+            free = ", ".join(format_option(part) for part in self._usual if part not in found)
+            advice = f"; to import one, name it with {free}" if free else ""
+            note(f"columns left out{advice} ({names})", len(self._unread))
 
     def _add_unread(self, keys: Sequence[str]) -> None:
         """Collect the columns of a row that were not used; nested ones by their outermost name."""

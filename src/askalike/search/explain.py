@@ -78,7 +78,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 
 def query_word(contribution: Contribution) -> str:
-    """Return the word of a contribution, corrected, without the similar one beside it."""
+    """Return the word of a contribution, corrected, without the similar one next to it."""
     return contribution.word.partition(PAIR)[0].rpartition(CORRECTED)[2]
 
 

@@ -30,7 +30,7 @@ class AppState:
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
     faults: dict[str, str] = field(default_factory=dict)
-    """What is wrong with each archive that cannot be served beside the others, by its name."""
+    """What is wrong with each archive that cannot be served with the others, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

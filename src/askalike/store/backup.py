@@ -115,7 +115,7 @@ def read_last_backup(directory: Path) -> LastBackup | None:
 
 
 def verify_backup(file: Path) -> BackupManifest:
-    """Restore a backup to a temporary folder beside it, as proof that it can be; return its manifest.
+    """Restore a backup to a temporary folder next to it, as proof that it can be; return its manifest.
 
     Raises ArchiveError if it cannot be restored, or there is no space.
     """

@@ -47,6 +47,11 @@ class ArchiveSummary:
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        return "\n".join((self.counts, *(f"{what}: {count:,}" for what, count in self.notes.items())))
+
+    @property
+    def counts(self) -> str:
+        """The numbers of records and of rejected rows, in one line."""
         texts = f"{format_count(self.questions, 'question')}, {format_count(self.answers, 'answer')}"
         return f"{texts}, {format_count(self.duplicate_links, 'duplicate link')}, {self.rejected} rejected"
 

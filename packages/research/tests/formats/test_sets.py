@@ -27,7 +27,7 @@ def test_lei(imported: Importing, tmp_path: Path) -> None:
     (tmp_path / "dev.txt").write_text("2\t\t3 1\t0.5 0.25\n")
     (tmp_path / "test.txt").write_text("3\t1\t1 2\t2.5 1.25\nbad\n")
     done = imported("lei", tmp_path)
-    assert str(done.summary) == "3 questions, 0 answers, 0 duplicate links, 2 rejected"
+    assert done.summary.counts == "3 questions, 0 answers, 0 duplicate links, 2 rejected"
     assert done.rows("SELECT split, query_id, document_id, relevance, position FROM judgements") == [
         ("dev", "2", "1", 0, 2), ("dev", "2", "3", 0, 1), ("test", "3", "1", 1, 1), ("test", "3", "2", 0, 2),
         ("train", "1", "2", 1, None), ("train", "1", "3", 0, None), ("train", "1", "4", 0, None),
@@ -61,7 +61,7 @@ def test_semeval(imported: Importing, tmp_path: Path) -> None:
     )
     (tmp_path / "x-test.xml.subtaskB.relevancy").write_text("Q1\tQ1_R6\t6\t0.1\ttrue\nQ1  Q1_R4 4 0.2 false\n")
     done = imported("semeval", tmp_path)
-    assert str(done.summary) == "4 questions, 4 answers, 0 duplicate links, 2 rejected"
+    assert done.summary.counts == "4 questions, 4 answers, 0 duplicate links, 2 rejected"
     assert done.rows("SELECT split, document_id, relevance, position FROM judgements ORDER BY 2") == [
         ("test", "Q1_R4", 2, 4), ("test", "Q1_R5", 0, 5), ("test", "Q1_R6", 1, 6), ("test", "Q1_R7", None, 7),
     ]  # fmt: skip
@@ -157,7 +157,7 @@ def test_trec(imported: Importing, tmp_path: Path) -> None:
     (folder / "topics").write_text(TREC_TOPICS)
     (folder / "qrels").write_text("301 0 FT1 2\n301 0 FT2 0\n301 0 FT3\n")
     done = imported("trec", folder)
-    assert str(done.summary) == "2 questions, 0 answers, 0 duplicate links, 2 rejected"
+    assert done.summary.counts == "2 questions, 0 answers, 0 duplicate links, 2 rejected"
     assert done.rows("SELECT id, title, body FROM questions ORDER BY 1") == [
         ("FT1", "Trams & buses", "They run at night."), ("FT2", "Only text.", ""),
     ]  # fmt: skip

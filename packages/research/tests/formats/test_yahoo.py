@@ -37,7 +37,7 @@ def test_one_category_at_any_level(imported: Importing, tmp_path: Path) -> None:
 def test_a_document(imported: Importing, tmp_path: Path) -> None:
     path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2", "es") + CLOSING)
     done = imported("yahoo", path, lang="en")
-    assert str(done.summary) == "1 question, 2 answers, 0 duplicate links, 0 rejected"
+    assert done.summary.counts == "1 question, 2 answers, 0 duplicate links, 0 rejected"
     question = done.questions["1"]
     assert (question.title, question.body, question.markup) == ("Why & how?", "It&#39;s <br /> late", "html")
     assert (question.category, question.language) == ("Cooking & Recipes", "en")

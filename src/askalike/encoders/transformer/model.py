@@ -4,7 +4,6 @@ Some folders have no transformer but look tokens up in a table: of their vectors
 of their weights.
 """
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -17,17 +16,10 @@ import numpy as np
 from askalike.core.arrays import Floats32, Ints
 from askalike.core.errors import InputError
 from askalike.core.model_folders import MODULES_FILE
+from askalike.core.parallel import count_processors
 from askalike.encoders.transformer.architectures import READABLE, open_transformer
 from askalike.encoders.transformer.compiled_layers import BuiltLayers
-from askalike.encoders.transformer.modules import (
-    POOLINGS,
-    Module,
-    Step,
-    is_sparse,
-    read_json,
-    read_modules,
-    read_step,
-)
+from askalike.encoders.transformer.modules import POOLINGS, Module, Step, is_sparse, read_json, read_modules, read_step
 from askalike.encoders.transformer.weights import WEIGHT_FILES, Bits, map_tensors, to_float32
 from askalike.text.subwords import open_tokenizer
 
@@ -149,7 +141,7 @@ class OnnxModel:
         self, layers: "Layers", steps: Sequence[Step], tokenizer: Any, limits: "TextLimits", threads: int | None
     ) -> None:
         self._layers, self._steps, self._tokenizer = layers, steps, tokenizer
-        self._threads = threads or _count_processors()
+        self._threads = threads or count_processors()
         self._tokenizer.no_padding()
         if limits.max_tokens:
             self._tokenizer.enable_truncation(limits.max_tokens)
@@ -268,7 +260,3 @@ def batches_of_equal_length(rows: Sequence[Sequence[int]], batch: int) -> Iterat
         size = max(1, min(batch, MAX_BATCH_TOKENS // length)) if length else len(same)
         for begin in range(0, len(same) if length else 0, size):
             yield same[begin : begin + size]
-
-
-def _count_processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from askalike.core.arrays import Array
 from askalike.core.filters import AllowedDocs
 from askalike.core.hits import TopDocs
+from askalike.core.parallel import count_processors
 from askalike.index.lexical.maxscore import WINDOW, Buffers, SegmentTerms, TopKHeaps
 from askalike.index.lexical.prepared import FieldWeights, PreparedBatch, PreparedQueries, QueryTerms, TermColumns
 from askalike.index.lexical.query_batch import (
@@ -37,7 +38,7 @@ MAX_CACHED_SIMILARITIES = 8
 BATCH_SIZE = 512
 QUERIES_PER_THREAD = 32
 """Number of queries per thread above which another thread pays off."""
-MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
+MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or count_processors()
 MAX_HEAP_ENTRIES = 1 << 20
 """Maximum number of hits in memory for all queries of a batch: 16 MiB."""
 USUAL_TERMS = 64

@@ -294,7 +294,7 @@ class ExplanationSummary:
     shared: Sequence[WeightedWord]
     """The query's words that the document has, the heaviest first."""
     similar: Sequence[WeightedWord]
-    """Those beside a similar word of the document."""
+    """Those next to a similar word of the document."""
     parts: Sequence[tuple[str, float]]
     """The shares of the score that come from shared words and from meaning, the greater first."""
     matched: frozenset[str]

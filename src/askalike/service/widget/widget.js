@@ -8,7 +8,7 @@ whenReady(() => {
   if (!input) return
   const body = find("body")
   let found = [], timer, asking, seen = off, opened
-  const text = () => input.value.trim()
+  const text = () => input.value.trimStart()
   const post = (path, values, options) => fetch(api + path, {
     method: "POST", credentials: "omit", ...options,
     headers: { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) },

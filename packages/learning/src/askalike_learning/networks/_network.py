@@ -124,7 +124,7 @@ class Network(nn.Module):
     def save_model(
         self, folder: Path, settings: Any, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]
     ) -> Tables:
-        """Write the files that the encoder `encoder_name` opens, but model.toml; return its tables beside the recipe's.
+        """Write the files that the encoder `encoder_name` opens, but model.toml; return tables to add to the recipe's.
 
         settings: those of the features. tensors: all parameters, also those of rows that no text uses.
         """

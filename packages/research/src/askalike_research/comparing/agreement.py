@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 from askalike import Run
 
 PERSISTENCE = 0.9
-"""RBO's p: the probability that a reader goes on to the next rank. With .9, the first ten have 86 % of the weight."""
+"""RBO's p: the probability that a reader continues to the next rank. With .9, the first ten have 86 % of the weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _compare_pair(first: tuple[str, Run], second: tuple[str, Run], queries: Sequ
 def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable], p: float = PERSISTENCE) -> float:
     """Return the rank-biased overlap of two lists without repetitions, extrapolated (Webber et al. 2010, eq. 32).
 
-    The overlap of the shorter list's end is taken to go on; two lists of equal length n: eq. 23.
+    The overlap of the shorter list's end is taken to continue; two lists of equal length n: eq. 23.
     """
     short, long = sorted((first, second), key=len)
     if not short:

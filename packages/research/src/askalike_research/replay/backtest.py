@@ -248,7 +248,7 @@ def backtest(
     chosen = set(thresholds or _usual_thresholds(questions))
     chosen |= set() if retriever.guaranteed is None else {retriever.guaranteed}
     return Backtest(
-        archive.path, ranker.name, older, questions, retriever.prevalence, sorted(chosen), precision, guarantee,
+        archive.path, ranker.label, older, questions, retriever.prevalence, sorted(chosen), precision, guarantee,
         retriever.guaranteed, judged or {},
     )  # fmt: skip
 
