@@ -311,15 +311,12 @@ def _write_product(
     to.for_count(count, write)
 
 
-def _multiply_floats(
-    count: int, inputs: int, vectors: int, factors: Matrix[np.float32], rows: Matrix[np.float32],
-    out: Matrix[np.float32],
-) -> None:  # fmt: skip
-    columns = vectors * LANES
-    out[:count, :columns] = factors[:count, :inputs] @ rows[:inputs, :columns]
-
-
-multiply_floats = LLVMFunction(_write_product, _multiply_floats)
+multiply_floats = LLVMFunction(
+    _write_product,
+    lambda count, inputs, vectors, factors, rows, out: np.matmul(
+        factors[:count, :inputs], rows[:inputs, : vectors * LANES], out[:count, : vectors * LANES]
+    ),
+)
 """multiply_floats(count, inputs, vectors, factors, rows, out): arrays that begin with the tile."""
 
 
