@@ -8,8 +8,8 @@ The archives are in folders of these names: dumps of the Stack Exchange sites be
 SemEval-2016 Task 3 (`import semeval`), without those that repeat another one word for word, which `--distinct` deletes;
 the titles of Ask Ubuntu (`import beir`) and of Yahoo! Answers (`import pairs`).
 
-`pairs.tsv` has ids and one judgement of each pair, by whether an answer to one question answers the other. It was read
-without its similarity or label, among pairs of other similarities. `vague` is not right: two titles of a symptom
+`pairs.tsv` has ids and one judgement of each pair, by whether an answer to one question answers the other. Those of
+the last three archives were read without their similarity or label. `vague` is not right: two titles of a symptom
 whose causes may differ, such as *Update problem*. Of beer, ai and cs there are the pairs most similar by several
 measures, among them the 50 most similar, and a sample of what `dedupe` proposed before it compared titles; of qatar all
 pairs of a probability of at least 0.5 and some others; of yahoo and askubuntu samples. `askubuntu-limit` is an earlier
