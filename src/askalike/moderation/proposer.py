@@ -22,7 +22,7 @@ FORMAT = 5
 """Format of a stored scan. A scan in another format starts again."""
 BATCH_SIZE = 16
 """The number of questions per step: few, as changes are not indexed meanwhile."""
-MIN_PROBABILITY = 0.02
+MIN_PROBABILITY = 0.05
 """Minimum probability of a stored pair: decisions may make it probable enough to be shown."""
 MAX_PROPOSALS = 10_000
 """Maximum number of open proposals; the least certain ones are dropped."""
