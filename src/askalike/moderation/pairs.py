@@ -58,8 +58,7 @@ SHIFT_SPREAD = 0.5
 """Standard deviation of the shift of the log odds that is expected before any decision."""
 MIN_DECISIONS = 50
 """Number of decisions from which a probability is sure."""
-STEPS = 10
-"""Of Newton's method, which needs about four."""
+STEPS = 10  # of Newton's method, which needs about four
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
 
