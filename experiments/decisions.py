@@ -1,18 +1,21 @@
 """What the decisions on the first pairs of the queue teach about the next ones, by known labels as decisions, as JSON.
 
-    python experiments/decisions.py beer ai cs -o experiments/reports/decisions.json
+    python experiments/decisions.py beer ai cs qatar askubuntu -o experiments/reports/decisions.json
 
-The archives and the judgements are those of `experiments/pairs.py`; a known duplicate is right, too, and pairs without
-a label are left out. The pairs are decided 20 at a time, the most similar first, as in the queue. Of the next 20 the
-report has how many are right, and how many the probabilities expect to be, before any decision and after those so far.
+The archives and the judgements are those of `experiments/pairs.py`. A pair that nobody has read is right if the
+archive's labels put both questions into one cluster, wrong if into two, and otherwise left out. The pairs are decided
+20 at a time, the most similar first, as in the queue. Of the next 20 the report has how many are right, how many would
+be if only accepted pairs spared questions about others, and how many the probabilities expect to be, before any
+decision and after those so far.
 """
 
 import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice, product
 from pathlib import Path
 
 from pairs import find, read_judged
@@ -22,25 +25,49 @@ from askalike.moderation.pairs import PairCurve
 from askalike.store import Archive
 from askalike_research.experiments.provenance import collect_provenance
 
-STEP = 20
+STEP, MAX_ASKED = 20, 80
+Decision = tuple[tuple[str, str], bool]
+"""A pair, and whether both ask the same."""
 
 
 def replay(path: Path, judged: Mapping[tuple[str, str], tuple[bool, bool]]) -> Iterator[dict[str, object]]:
     """Yield, for each 20 pairs after the first ones, what was expected of them and how many are right."""
-    pairs, size, links = find(path)
-    labels = dict.fromkeys(links, True) | {pair: right for pair, (right, _) in judged.items()}
-    decided = [(pairs[pair], labels[pair]) for pair in sorted(pairs, key=lambda pair: -pairs[pair]) if pair in labels]
-    for start in range(STEP, len(decided) - STEP + 1, STEP):
-        following = decided[start : start + STEP]
-        curves = {"before": PairCurve(size), "after": PairCurve(size).learn(decided[:start])}
+    pairs, size, names = find(path)
+    labels = {pair: names[pair[0]] == names[pair[1]] for pair in pairs if names.keys() >= set(pair)}
+    labels |= {pair: right for pair, (right, _) in judged.items()}
+    order = [(pair, labels[pair]) for pair in sorted(pairs, key=lambda pair: (-pairs[pair], pair)) if pair in labels]
+    asked, without = ([*islice(ask(order, infers), MAX_ASKED)] for infers in (True, False))
+    for start in range(STEP, len(asked) - STEP + 1, STEP):
+        following = asked[start : start + STEP]
+        decided = [(pairs[pair], right) for pair, right in asked[:start]]
+        curves = {"before": PairCurve(size), "after": PairCurve(size).learn(decided)}
         yield {
             "decisions": start,
             "right": asdict(BinomialProportion(sum(right for _, right in following), STEP)),
+            "right_if_no_rejection_follows": sum(right for _, right in without[start : start + STEP]),
             "expected": {
-                name: sum(curve.probability(similarity) for similarity, _ in following)
-                for name, curve in curves.items()
+                name: sum(curve.probability(pairs[pair]) for pair, _ in following) for name, curve in curves.items()
             },
         }
+
+
+def ask(order: Sequence[Decision], infers: bool) -> Iterator[Decision]:
+    """Yield the pairs that the queue asks, each with its decision: those that do not follow from the ones before.
+
+    infers: whether also those follow from which a rejected pair is separated only by accepted ones.
+    """
+    cluster: dict[str, set[str]] = {id: {id} for pair, _ in order for id in pair}
+    apart: set[frozenset[str]] = set()
+    for (one, other), right in order:
+        first, second = cluster[one], cluster[other]
+        if first is second or (infers and any(frozenset(pair) in apart for pair in product(first, second))):
+            continue
+        if right:
+            first |= second
+            cluster |= dict.fromkeys(second, first)
+        else:
+            apart.add(frozenset((one, other)))
+        yield (one, other), right
 
 
 def main() -> None:

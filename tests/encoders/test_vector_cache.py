@@ -52,6 +52,15 @@ def test_another_encoders_vectors_are_others(tmp_path):
     assert slow.encoded == ["a"]
 
 
+def test_a_newer_cache_goes_on_from_an_older_one(tmp_path):
+    slow, older = SlowEncoder(), VectorCache.share(tmp_path, "abc", 9)
+    older.get_or_encode(["a"], slow)
+    VectorCache.share(tmp_path, "abc", 9).get_or_encode(["bc"], slow)
+    newer = VectorCache.share(tmp_path, "abc", 9, older=older)
+    assert newer.get_or_encode(["a", "bc"], slow).tolist() == [[1, 0], [2, 0]]
+    assert slow.encoded == ["a", "bc"]
+
+
 def test_cache_reads_the_one_below_without_writing(tmp_path):
     slow, below = SlowEncoder(), VectorCache(tmp_path / "below", "abc")
     below.get_or_encode(["a"], slow)

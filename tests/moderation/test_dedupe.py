@@ -122,7 +122,7 @@ def test_errors_name_what_to_change(archive, tmp_path):
 def test_command_says_how_sure_it_is(path, tmp_path):
     done = askalike("dedupe", path, "-o", tmp_path / "x.csv", "-r", DEFAULT_RANKER)
     clusters, sure, *_ = done.stdout.splitlines()
-    assert clusters.endswith(f"at a probability of 0.6: {tmp_path / 'x.csv'}")
+    assert clusters.endswith(f"at a probability of 0.65: {tmp_path / 'x.csv'}")
     assert sure == "probabilities are less sure: 0 decisions on pairs so far, of 50"
 
 

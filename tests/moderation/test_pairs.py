@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.core.records import Question
+from askalike.core.arrays import VectorPart, Vectors
+from askalike.core.records import Answer, Question
 from askalike.encoders.transformer.model import OnnxModel
 from askalike.moderation.pairs import (
     PairFinder,
     cluster_pairs,
     cohesion,
+    compare_answers,
     find_pairs,
     mean_link_probability,
     pair_key,
@@ -65,6 +67,36 @@ def test_quoted_text_weighs_nothing(similarity):
     quoted = similarity(ask(one, FORM), ask(other, FORM), "hybrid")
     assert 0.6 < quoted <= plain + 0.01
     assert similarity(ask(one, FORM), ask(one.upper(), FORM)) == pytest.approx(1, abs=0.01)
+
+
+class PlanarEncoder:
+    """Gives each text the unit vector at the angle that it names, in degrees."""
+
+    unrelated_score = 0.0
+
+    def encode_documents(self, texts):
+        angles = np.radians([float(getattr(text, "title", text.body) or text.body) for text in texts])
+        return Vectors((VectorPart(np.stack([np.cos(angles), np.sin(angles)], axis=1), "cosine"),))
+
+    def share_vectors(self, path, n):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "fit"),
+    [
+        (60, 45, 0.5 - 0.9 * 0.5),  # the other title fits better, which counts as equally well
+        (60, 150, 0 - 0.9 * 0.5),
+        (85, 5, 0.1 * np.cos(np.radians(85))),  # it fits neither
+    ],
+)
+def test_answers_tell_by_how_well_they_fit(archive, own, other, fit):
+    """The answer is at 0 degrees."""
+    archive.upsert([Question("a", str(own)), Question("b", str(other)), Answer("1", "a", "0")])
+    pair = tuple(archive.view().get_questions("ab").values())
+    assert compare_answers(PlanarEncoder(), archive.view(), [pair]) == {pair: pytest.approx(fit)}
+    archive.delete(["a"])
+    assert compare_answers(PlanarEncoder(), archive.view(), [pair]) == {}
 
 
 @pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "hybrid"])

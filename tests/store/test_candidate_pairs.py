@@ -107,6 +107,27 @@ def test_linked_or_deleted_proposals_need_no_decision(archive):
     assert candidate_pairs.count_by_state(archive) == {"open": 0, "accepted": 0, "rejected": 1, "skipped": 0}
 
 
+def test_what_follows_from_decisions_is_not_asked(archive):
+    """If a asks the same as b and as c, but not as d, then c does not ask the same as d."""
+    add_proposals(archive, [pair(*ids, 0.9 - n / 10) for n, ids in enumerate(("ab", "da", "ac", "cd", "de", "bd"))])
+    proposals = {p.duplicate_id + p.original_id: p.id for p in pending_proposals(archive, 9)}
+    decide_proposal(archive, proposals["ab"], "accept")
+    decide_proposal(archive, proposals["da"], "reject")
+    assert pending(archive) == ["ac", "cd", "de"]
+    decide_proposal(archive, proposals["ac"], "accept")
+    assert pending(archive) == ["de"]
+    assert candidate_pairs.count_by_state(archive)["open"] == 1
+    undo_decision(archive, proposals["da"])
+    assert pending(archive) == ["da", "cd", "de", "bd"]
+
+
+def test_decisions_can_make_a_pair_probable_enough(archive):
+    add_proposals(archive, [pair("a", "b", 0.05), pair("c", "d", 0.3)])
+    assert pending(archive) == ["cd"]
+    candidate_pairs.revise_proposals(archive, "bm25", lambda similarity: 0.2)
+    assert pending(archive) == ["ab", "cd"]
+
+
 def test_skipped_pairs_come_last_the_oldest_first(archive):
     add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
     for _ in range(2):

@@ -63,18 +63,24 @@ class VectorCache:
 
     @classmethod
     def share(
-        cls, archive: Path, fingerprint: str, documents: int, kind: str = "", below: "VectorCache | None" = None
-    ) -> Self:
+        cls, archive: Path, fingerprint: str, documents: int, kind: str = "", below: "VectorCache | None" = None,
+        older: "VectorCache | None" = None,
+    ) -> Self:  # fmt: skip
         """Return the cache of an encoder's vectors of an archive's documents, shared by all commands.
 
         documents: their number, which limits the size of the cache. kind: the folder of other texts than documents.
+        older: a cache that may have read the same file, whose keys are then not read again.
         """
         folder = archive / SHARED_FOLDER / kind
         with suppress(FileNotFoundError):  # another process may remove the same files
             files = sorted(folder.glob("*.vectors"), key=lambda file: -file.stat().st_mtime)
             for old in [file for file in files if not file.name.startswith(fingerprint[:16])][MAX_ENCODERS - 1 :]:
                 old.unlink()
-        return cls(folder, fingerprint, below, max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents), archive)
+        cache = cls(folder, fingerprint, below, max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents), archive)
+        if older and (older.folder, older._identity) == (folder, cache._identity):
+            cache._rows, cache._row_by_key, cache._inode = older._rows, older._row_by_key, older._inode
+            cache._open_existing()
+        return cache
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Return None for other processes: they return the vectors they encode, and this process appends them."""

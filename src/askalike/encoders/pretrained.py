@@ -143,7 +143,7 @@ class PretrainedEncoder(Encoder):
         """Use the shared cache of an archive's document vectors, dense ones only. documents: their number."""
         if self._is_sparse:
             return None
-        self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
+        self.document_cache = VectorCache.share(archive, self.fingerprint, documents, older=self.document_cache)
         return self.document_cache
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:

@@ -28,8 +28,8 @@ from askalike.store import Archive, Clusters, View, takes_archive
 from askalike.store.records import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason")
-DEFAULT_PROBABILITY = 0.6
-"""Minimum probability of a pair that links two questions: seven of ten are expected to be right."""
+DEFAULT_PROBABILITY = 0.65
+"""Minimum probability of a pair that links two questions: seven of ten are right, by `experiments/pairs.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +114,21 @@ class OriginalKey(NamedTuple):
 
 
 def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, OriginalKey]:
-    """Return question → the key by which the original sorts first, for questions of a cluster."""
-    listed = list(questions)
-    ids = [question.id for question in listed]
-    duplicates = find_originals(view, ids).in_archive
-    docids = view.docids(ids)
+    """Return question → the key by which the original sorts first, for those of some questions that still exist."""
+    listed = {question.id: question for question in questions}
+    duplicates = find_originals(view, [*listed]).in_archive
+    docids = view.docids([*listed])
     return {
         question: OriginalKey(
-            question.id in duplicates,
+            id in duplicates,
             not {"closed", "locked", "outdated"}.isdisjoint(question.states),
             -(question.votes or 0),
             "answered" not in question.states,
             question.created_at or "9999",
-            docids[question.id],
+            docids[id],
         )
-        for question in listed
+        for id, question in listed.items()
+        if id in docids
     }
 
 

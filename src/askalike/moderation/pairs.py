@@ -43,24 +43,22 @@ MAX_BODY_WORDS = 1_000
 CACHED_BODIES = 4_096
 NEIGHBOURS = 10
 """Number of questions that are compared with each."""
-FORMAT = 2
+FORMAT = 3
 """Of saved pairs; another one searches again."""
 SavedPair = tuple[str, str, float]
 PairValues = dict[tuple[str, str], float]
 """(an id, a greater id) → how similar both questions are, from 0 to 1, or the probability that they ask the same."""
 MAX_ANSWERS = 3
 """Maximum number of a question's answers that are compared: the accepted one, then those with the most votes."""
-FIT_WEIGHT, USUAL_FIT = 0.75, 0.9
-"""Increase of the similarity per fit of the answers above the usual one; see AnswerFit."""
-MIN_FIT = 0.1
-"""Minimum fit of answers to their own question for comparisons relative to it."""
-INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.61, 13.67, -0.48
+FIT_WEIGHT, USUAL_FIT = 1.25, 0.9
+"""Increase of the similarity per cosine of the answers above the usual one; see `compare_answers`."""
+INTERCEPT, SIMILARITY_WEIGHT, SIZE_WEIGHT = -7.72, 13.73, -0.47
 """Of the log odds: constant, per similarity of 1, and per factor e in the number of questions."""
 SHIFT_SPREAD = 0.5
 """Standard deviation of the shift of the log odds that is expected before any decision."""
 MIN_DECISIONS = 50
 """Number of decisions from which a probability is sure."""
-MAX_STEPS = 50
+STEPS = 10  # of Newton's method, which needs about four
 MIN_COHESION = 0.5
 """Minimum share of linked pairs between two clusters to join them."""
 
@@ -80,8 +78,11 @@ class PairFinder:
         self._differences = TitleDifferences(tuple)  # no words are counted for sameness
         self._passages = lru_cache(CACHED_BODIES)(find_passages)
 
-    def find(self, questions: Sequence[Question]) -> PairValues:
-        """Return the pairs of some questions with the questions of the archive that are most similar to them."""
+    def find(self, questions: Sequence[Question], only: Collection[str] | None = None) -> PairValues:
+        """Return the pairs of some questions with the questions of the archive that are most similar to them.
+
+        only: the ids of the questions that count; None for all.
+        """
         docids = self._view.docids([question.id for question in questions])
         asked = {docids[question.id]: question for question in questions if question.id in docids}
         found = self._searcher.find_neighbours(asked, NEIGHBOURS)
@@ -89,11 +90,11 @@ class PairFinder:
             (question, found.questions[docid]): (title, text)
             for question, *row in zip(asked.values(), found.docids, found.titles, found.texts, strict=True)
             for docid, title, text in zip(*(values.tolist() for values in row), strict=True)
-            if title + text >= 2 * MIN_SIMILARITY
+            if title + text >= 2 * MIN_SIMILARITY and (only is None or found.questions[docid].id in only)
         }
         fits = compare_answers(self._encoder, self._view, similarities) if self._encoder else {}
         return {
-            pair_key(one.id, other.id): self._combine(one, other, *values, fits.get((one, other), USUAL_FIT))
+            pair_key(one.id, other.id): self._combine(one, other, *values, fits.get((one, other), 0.0))
             for (one, other), values in similarities.items()
         }
 
@@ -110,7 +111,7 @@ class PairFinder:
             sameness = self._differences.sameness(*titles, hit.language or self._view.language)
             own, other = (self._passages(each.body, each.markup) for each in (question, hit))
             text = min(title, text) if own & other else text
-        return min(max(sameness * (title + text) / 2 + FIT_WEIGHT * (fit - USUAL_FIT), 0), 1)
+        return min(max(sameness * (title + text) / 2 + FIT_WEIGHT * fit, 0), 1)
 
     def _read_title(self, question: Question) -> str:
         """Return a title without courtesies."""
@@ -128,9 +129,10 @@ def find_passages(body: str, markup: Any) -> frozenset[int]:
 def compare_answers(
     encoder: Encoder, view: View, pairs: Collection[tuple[Question, Question]]
 ) -> dict[tuple[Question, Question], float]:
-    """Return how well the title of each question of a pair fits the answers to the other: by cosines of an encoder.
+    """Return how much better than usual each title of a pair fits the answers to the other: a difference of cosines.
 
-    That is relative to the other's own title, at most 1, and the mean of both. Pairs without answers are left out.
+    It fits them as well as their own title at most, and usually USUAL_FIT times as well. So answers that fit no title,
+    such as chat, tell little. The mean of both directions; pairs without answers are left out.
     """
     questions = {question.id: question for pair in pairs for question in pair}
     answers = {id: own[:MAX_ANSWERS] for id, own in view.get_answers_to(questions).items() if own}
@@ -151,9 +153,9 @@ def compare_answers(
     fits = {}
     for pair in pairs:
         directions = [(a.id, b.id) for a, b in (pair, pair[::-1]) if b.id in answers]
-        relative = [min(fit(title, to) / max(fit(to, to), MIN_FIT), 1) for title, to in directions]
-        if relative:
-            fits[pair] = sum(relative) / len(relative)
+        gains = [min(fit(title, to), own) - USUAL_FIT * own for title, to in directions for own in [fit(to, to)]]
+        if gains:
+            fits[pair] = sum(gains) / len(gains)
     return fits
 
 
@@ -218,14 +220,10 @@ class PairCurve(NamedTuple):
         """
         shift = 0.0
         odds = [(self._log_odds(similarity), accepted) for similarity, accepted in decided]
-        for _ in range(MAX_STEPS if odds else 0):
+        for _ in range(STEPS):
             expected = [_sigmoid(base + shift) for base, _ in odds]
-            gradient = sum(accepted - p for p, (_, accepted) in zip(expected, odds, strict=True))
-            gradient -= shift / SHIFT_SPREAD**2
-            step = gradient / (sum(p * (1 - p) for p in expected) + 1 / SHIFT_SPREAD**2)
-            shift += step
-            if abs(step) < 1e-9:
-                break
+            gradient = sum(accepted for _, accepted in odds) - sum(expected) - shift / SHIFT_SPREAD**2
+            shift += gradient / (sum(p * (1 - p) for p in expected) + 1 / SHIFT_SPREAD**2)
         return self._replace(shift=shift, decisions=len(decided))
 
     def _log_odds(self, similarity: float) -> float:

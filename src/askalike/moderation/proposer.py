@@ -18,12 +18,12 @@ from askalike.store.candidate_pairs import (
     save_scan,
 )
 
-FORMAT = 4
+FORMAT = 5
 """Format of a stored scan. A scan in another format starts again."""
 BATCH_SIZE = 16
 """The number of questions per step: few, as changes are not indexed meanwhile."""
-MIN_PROBABILITY = 0.1
-"""Minimum probability of a proposed pair: people decide, the most probable first."""
+MIN_PROBABILITY = 0.05
+"""Minimum probability of a stored pair: decisions may make it probable enough to be shown."""
 MAX_PROPOSALS = 10_000
 """Maximum number of open proposals; the least certain ones are dropped."""
 
@@ -31,7 +31,7 @@ MAX_PROPOSALS = 10_000
 class Proposer:
     """Scans an archive's questions in the order of their changes, with a ranker whose index is up to date.
 
-    Pairs of at least MIN_PROBABILITY are proposed, with the same probabilities as in `dedupe`.
+    Pairs of at least MIN_PROBABILITY are stored, with the same probabilities as in `dedupe`.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
@@ -53,18 +53,13 @@ class Proposer:
         return True
 
     def _find_pairs(self, questions: Sequence[Question]) -> Iterator[CandidatePair]:
-        """Yield the pairs of some questions that are probable enough."""
+        """Yield the pairs of some questions that are probable enough, if both questions still exist."""
         curve = fit_pair_curve(self._archive, self._ranker.name)
-        for pair, similarity in PairFinder(self._ranker, self._view).find(questions).items():
-            if (probability := curve.probability(similarity)) >= MIN_PROBABILITY:
-                original, duplicate = self._order_by_merit(*pair)
-                yield CandidatePair(duplicate, original, probability, similarity, self._ranker.name)
-
-    def _order_by_merit(self, one: str, other: str) -> tuple[str, str]:
-        """Return the question that would be the original, then the other; (other, one) if one was just deleted."""
-        questions = self._view.get_questions([one, other])
-        docids = self._view.docids([one, other])
-        present = [q for q in questions.values() if q.id in docids]
-        keys = original_keys(self._view, present)
-        ordered = sorted(keys, key=keys.__getitem__)
-        return (ordered[0].id, ordered[1].id) if len(ordered) == 2 else (other, one)
+        found = PairFinder(self._ranker, self._view).find(questions)
+        probable = {pair: p for pair, value in found.items() if (p := curve.probability(value)) >= MIN_PROBABILITY}
+        asked = self._view.get_questions({id for pair in probable for id in pair}).values()
+        keys = {question.id: key for question, key in original_keys(self._view, asked).items()}
+        for pair, probability in probable.items():
+            if keys.keys() >= set(pair):
+                original, duplicate = sorted(pair, key=keys.__getitem__)
+                yield CandidatePair(duplicate, original, probability, found[pair], self._ranker.name)

@@ -9,8 +9,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self, get_args, overload
 
-import numpy as np
-
 from askalike import rankers
 from askalike.calibration.abstention import NO_GRADE, AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import Calibration, Calibrator, Use
@@ -22,7 +20,7 @@ from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, add_absolute, allowed_docs, find_language, resolve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, allowed_docs, find_language, resolve
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.interim import missing_vectors, start_encoding, word_ranker
 from askalike.search.precedents import Precedent, find_precedents
@@ -291,13 +289,6 @@ class ArchiveRetriever:
         texts = (question, *self._view.get_questions(ids).values())
         languages = mark_languages(text.language or searcher.language for text in texts)
         return {id: keep_readable(reason, languages) for id, reason in explanations.items()}
-
-    def similarity(self, question: Question, id: str) -> float | None:
-        """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
-        searcher = self.searcher()
-        found = rankers.search(searcher, {question.id: question}, 1, candidates={question.id: [id]})
-        [scores] = add_absolute(searcher, found).absolute or [np.empty(0)]
-        return float(min(max(scores[0], 0.0), 1.0)) if len(scores) else None
 
     def answer(
         self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",

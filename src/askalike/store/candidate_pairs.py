@@ -35,6 +35,19 @@ LINKED_SQL = """EXISTS (
 """SQL condition: the questions of `p` are already joined by duplicate links, directly or transitively."""
 UNSETTLED_SQL = f"{BOTH_EXIST_SQL} AND NOT {LINKED_SQL}"
 """SQL condition: the pair `p` still needs a decision, unless somebody has decided on it."""
+REJECTED_SQL = """json_array(MIN(p.duplicate_id, p.original_id), MAX(p.duplicate_id, p.original_id)) IN (
+    WITH RECURSIVE same(number, side, id) AS (
+        SELECT number, 0, duplicate_id FROM proposals WHERE state = 'rejected' UNION
+        SELECT number, 1, original_id FROM proposals WHERE state = 'rejected' UNION
+        SELECT number, side, l.target FROM same JOIN links l ON l.source = same.id AND l.kind = 'duplicate' UNION
+        SELECT number, side, l.source FROM same JOIN links l ON l.target = same.id AND l.kind = 'duplicate'
+    ) SELECT json_array(MIN(a.id, b.id), MAX(a.id, b.id)) FROM same a JOIN same b USING (number) WHERE a.side < b.side
+)"""
+"""SQL condition: `p` was rejected, but for duplicate links. One value for each pair, as rows of two have no index."""
+MIN_LISTED = 0.1
+"""Minimum probability of a pair that people decide on."""
+LISTED_SQL = f"{UNSETTLED_SQL} AND NOT {REJECTED_SQL} AND p.probability >= {MIN_LISTED}"
+"""SQL condition: people decide on the open or skipped pair `p`."""
 
 
 class AlreadyDecidedError(ArchiveError):
@@ -101,13 +114,13 @@ def list_proposals(
     """Return proposals in a state: open ones by certainty, skipped ones oldest first, decided ones latest first.
 
     after_id: the id of the last proposal that the caller has seen; if its decision has since been undone, the list
-    starts over. Open and skipped proposals are left out if a question was deleted, or if duplicate links now join both
-    questions.
+    starts over. Open and skipped proposals are left out if a question was deleted, if decisions and duplicate links
+    say already whether both ask the same, or below MIN_LISTED.
     """
     where, values = _after_clause(archive, state, after_id)
     orders = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}
     if state in orders:
-        where += f" AND {UNSETTLED_SQL}"
+        where += f" AND {LISTED_SQL}"
     order = orders.get(state, "p.decided_at DESC, p.number DESC")
     sql = f"{PROPOSAL_SQL} WHERE p.state = ?1{where} ORDER BY {order} LIMIT ?2"
     return [PairProposal(*row) for row in archive._connection.execute(sql, (state, limit, *values))]
@@ -123,9 +136,7 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
 
 def count_by_state(archive: Archive) -> dict[ProposalState, int]:
     """Return the number of proposals in each state that `list_proposals` returns."""
-    sql = (
-        f"SELECT state, COUNT(*) FROM proposals p WHERE state NOT IN ('open', 'skipped') OR {UNSETTLED_SQL} GROUP BY 1"
-    )
+    sql = f"SELECT state, COUNT(*) FROM proposals p WHERE state NOT IN ('open', 'skipped') OR {LISTED_SQL} GROUP BY 1"
     counts = dict(archive._connection.execute(sql))
     return {state: counts.get(state, 0) for state in PROPOSAL_STATES}
 

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
 from askalike.core.records import Answer, Question
+from askalike.moderation.pairs import PairFinder, pair_key
 from askalike.service.actions import DecisionOrUndo, apply_decision
 from askalike.service.pages.auth import ModeratorArchive, VisitedArchive
 from askalike.service.pages.display import Stretch, compare_texts, display_title, summarise_explanation
@@ -51,9 +52,13 @@ class PairSide:
 
 @router.get("/a/{archive}/why")
 async def get_why(archive: VisitedArchive, request: Request, one: QuestionId, other: QuestionId) -> Response:
-    """Show two questions and why they may ask the same."""
+    """Show two questions, why they may ask the same, and their similarity as in `dedupe` and in the queue."""
     pair, answers = await archive.run_on_store(lambda store: _load_pair(store, one, other))
-    return render_page(request, "why.html", **await compare_pair(archive, pair, answers))
+    compared = await compare_pair(archive, pair, answers)
+    values = await archive.run_on_retriever(
+        lambda retriever: PairFinder(retriever.ranker, retriever.archive.view()).find(pair, only=(one, other))
+    )
+    return render_page(request, "why.html", **compared, similarity=values.get(pair_key(one, other)))
 
 
 def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], AnswersById]:
@@ -65,16 +70,10 @@ def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], 
 
 
 async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:
-    """Return what a page shows of two questions: their sides, why they may ask the same, and how similar they are."""
+    """Return what a page shows of two questions: their sides, and why they may ask the same."""
     question, other = pair
-    explanation, similarity = await archive.run_on_retriever(
-        lambda retriever: (
-            retriever.explain(question, [other.id], exact=True).get(other.id),
-            retriever.similarity(question, other.id),
-        )
-    )
-    why = summarise_explanation(explanation)
-    return {"sides": _build_sides(pair, answers), "why": why, "similarity": similarity}
+    explanations = await archive.run_on_retriever(lambda retriever: retriever.explain(question, [other.id], exact=True))
+    return {"sides": _build_sides(pair, answers), "why": summarise_explanation(explanations.get(other.id))}
 
 
 def _build_sides(pair: Sequence[Question], answers: AnswersById) -> list[PairSide]:
@@ -186,7 +185,7 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
 
     queue = await archive.run_on_store(lambda store: _load_queue(store, moderator, hold_first))
     if queue.next is None:
-        return {"queue": queue, "sides": [], "why": summarise_explanation(None), "similarity": None}
+        return {"queue": queue, "sides": [], "why": summarise_explanation(None)}
     pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
     return {"queue": queue} | await compare_pair(archive, pair, queue.answers)
 
