@@ -66,8 +66,8 @@ def normalise(vectors: Vectors) -> Vectors:
 
 def multi_hot(size: int, rows: RaggedArray) -> Vectors:
     """Return the texts as vectors of 0 and 1."""
-    vectors = np.zeros((len(rows.starts), size), np.float32)
-    for vector, start, length in zip(vectors, rows.starts, rows.lengths, strict=True):
+    vectors = np.zeros((len(rows.lengths), size), np.float32)
+    for vector, start, length in zip(vectors, rows.starts[: len(vectors)], rows.lengths, strict=True):
         vector[rows.values[start : start + length]] = 1
     return vectors
 
@@ -79,7 +79,7 @@ def create_network(settings: Mapping[str, object], size: int, seed: int) -> Call
 
     @torch.no_grad()
     def encode(rows: RaggedArray) -> Vectors:
-        numbers = np.array_split(np.arange(len(rows.starts)), max(1, len(rows.starts) // TEXTS_PER_BATCH))
+        numbers = np.array_split(np.arange(len(rows.lengths)), len(rows.lengths) // TEXTS_PER_BATCH + 1)
         batches = ({k: torch.from_numpy(v) for k, v in rows.batch(some).items()} for some in numbers)
         return np.concatenate([network(batch)[0].numpy() for batch in batches])
 
