@@ -53,8 +53,8 @@ def joined_table(columns: Sequence[tuple[Report, str]]) -> str:
         [same[0]["label"], *(_value(own["measures"][name]) for own, (_, name) in zip(same, columns, strict=True))]
         for same in zip(*(report["systems"] for report, _ in columns), strict=True)
     ]
-    origins = (f"- {report['archive']}: {_describe_data(report)} {_describe_command(report)}" for report, _ in columns)
-    return "\n".join(["", *markdown_table(head, rows), "", *origins, ""])
+    origins = [f"- {report['archive']}: {_describe_data(report)} {_describe_command(report)}" for report, _ in columns]
+    return "\n".join(["", *markdown_table(head, rows), "", *dict.fromkeys(origins), ""])
 
 
 def _cells(report: Report, system: Report) -> Iterator[str]:
