@@ -1,7 +1,7 @@
 """Tables of the papers' page made from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
 `<!-- table: NAME with cost -->` also has a column of the processor time per query. `<!-- table: A by RR, B by AP -->`
-has the same systems in several reports, one measure of each.
+has the systems of A in several reports, one measure of each.
 """
 
 import re
@@ -47,12 +47,10 @@ def paper_table(report: Report, with_cost: bool = False) -> str:
 
 
 def joined_table(columns: Sequence[tuple[Report, str]]) -> str:
-    """Return a table of the same systems in several reports, one measure of each in percent, and their provenance."""
+    """Return a table of the first report's systems in several reports, one measure of each, and their provenance."""
     head = ["", *(f"{report['archive']}, {measure}" for report, measure in columns)]
-    rows = [
-        [same[0]["label"], *(_value(own["measures"][name]) for own, (_, name) in zip(same, columns, strict=True))]
-        for same in zip(*(report["systems"] for report, _ in columns), strict=True)
-    ]
+    values = [{s["label"]: _value(s["measures"][measure]) for s in report["systems"]} for report, measure in columns]
+    rows = [[label, *(own.get(label, "") for own in values)] for label in values[0]]
     origins = [f"- {report['archive']}: {_describe_data(report)} {_describe_command(report)}" for report, _ in columns]
     return "\n".join(["", *markdown_table(head, rows), "", *dict.fromkeys(origins), ""])
 
