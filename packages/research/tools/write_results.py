@@ -140,12 +140,12 @@ def _with_seed_means(system: Report) -> Report:
 
 
 def _round(value: Any) -> Any:
-    """Return the value with every number in it rounded to six decimals."""
+    """Return the value with every number in it rounded to six decimals; a smaller one stays."""
     if isinstance(value, dict):
         return {key: _round(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_round(inner) for inner in value]
-    return round(value, 6) if isinstance(value, float) else value
+    return round(value, 6) or value if isinstance(value, float) else value
 
 
 def write_json(path: Path, value: Any) -> None:
