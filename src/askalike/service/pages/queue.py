@@ -54,7 +54,7 @@ class PairSide:
 async def get_why(archive: VisitedArchive, request: Request, one: QuestionId, other: QuestionId) -> Response:
     """Show two questions, why they may ask the same, and their similarity as in `dedupe` and in the queue."""
     pair, answers = await archive.run_on_store(lambda store: _load_pair(store, one, other))
-    compared = await compare_pair(archive, pair, answers)
+    compared = await compare_pair(archive, pair, answers, exact=True)
     values = await archive.run_on_retriever(
         lambda retriever: PairFinder(retriever.ranker, retriever.archive.view()).find(pair, only=(one, other))
     )
@@ -69,10 +69,14 @@ def _load_pair(archive: Archive, one: str, other: str) -> tuple[list[Question], 
     return [found[one], found[other]], view.get_answers_to([one, other])
 
 
-async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:
+async def compare_pair(
+    archive: ServedArchive, pair: Sequence[Question], answers: AnswersById, *, exact: bool = False
+) -> dict[str, Any]:
     """Return what a page shows of two questions: their sides, and why they may ask the same."""
     question, other = pair
-    explanations = await archive.run_on_retriever(lambda retriever: retriever.explain(question, [other.id], exact=True))
+    explanations = await archive.run_on_retriever(
+        lambda retriever: retriever.explain(question, [other.id], exact=exact)
+    )
     return {"sides": _build_sides(pair, answers), "why": summarise_explanation(explanations.get(other.id))}
 
 
