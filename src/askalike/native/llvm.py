@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.core.arrays import Bools
 
@@ -111,10 +110,6 @@ def _pack_bits(bits: Bools) -> np.uint64:
     return np.uint64(np.packbits(bits, bitorder="little").view("<u8")[0])
 
 
-def _join_four(numbers: NDArray[np.uint16], first: int) -> np.uint64:
-    return np.uint64(numbers[first : first + 4].copy().view("<u8")[0])
-
-
 # With these, a query of titles among 100,000 takes 38 to 42 instead of 49 to 63 µs (BM25), and 54 instead of 68 to 81
 # (LM-JM): postings are read four at a time by two reads instead of eight, and those that reach a score are collected
 # from a mask of 64 instead of by 64 branches.
@@ -126,7 +121,9 @@ mark_reaching = LLVMFunction(
     _write_mask, lambda numbers, first, least: _pack_bits(numbers[first : first + MASK_SIZE] >= least), np.uint64
 )
 """Returns a bit for each of 64 numbers (np.int32 or np.float32) from a position on: 1 if it is at least a minimum."""
-read_four = LLVMFunction(_write_four, _join_four, np.uint64)
+read_four = LLVMFunction(
+    _write_four, lambda numbers, first: np.uint64(numbers[first : first + 4].copy().view("<u8")[0]), np.uint64
+)
 """Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
 prefetch = LLVMFunction(_write_prefetch, lambda *_: None)
 """prefetch(rows, row, offset) prefetches the byte at an offset in a row into the processor's cache."""
