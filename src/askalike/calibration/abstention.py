@@ -4,7 +4,8 @@ An absolute score alone says little: with an encoder, short texts and all texts 
 others, and in a large archive something resembles everything. So it is compared with the level that everyday questions,
 which have nothing to do with the archive, reach here: the margin is (score − level) / (1 − level), 1 for the same text.
 Two limits on it serve all archives and languages (`experiments/shown.py`). 1,060 everyday questions come with askalike,
-in six languages (`off_topic.tsv`, written for this, CC0). A grade is not a probability.
+in six languages (`off_topic.tsv`, written for this, CC0). Who writes a whole question to an archive is near to its
+topics, so that its own questions set the limit of `same` then. A grade is not a probability.
 """
 
 import hashlib
@@ -47,6 +48,8 @@ FOREIGN_QUESTIONS = 200
 """About the number of everyday questions asked in other languages."""
 MAX_TITLES = 200
 """Number of the archive's own questions that are used as queries, each without itself as a hit."""
+COMMENTED_SHARE = 0.05
+"""Share of the archive's own whole questions that have one like them, which asks the same; a bot comments on it."""
 MIN_CHARACTERS = 2
 """Minimum number of letters and digits of a question."""
 
@@ -79,17 +82,20 @@ class AbstentionRule(Settings):
     """The limits of a ranker on an archive: usual ones, and those of queries in each of several languages.
 
     foreign: those of queries in other languages than the archive's; None for a ranker that compares no languages.
+    whole: a minimum of what asks the same as a query with a body; 0 where no question has one.
     """
 
     usual: GradeLimits
     languages: dict[str, GradeLimits] = Field(default_factory=dict)
     foreign: GradeLimits | None = None
+    whole: float
 
     def limits(self, query: ResolvedQuery) -> GradeLimits:
         """Return the limits for the hits of a query."""
+        limits = self.languages.get(query.language or "", self.usual)
         if query.is_foreign and self.foreign:
-            return self.foreign
-        return self.languages.get(query.language or "", self.usual)
+            limits = self.foreign
+        return limits._replace(same=max(limits.same, self.whole)) if query.query.body else limits
 
 
 class SavedAbstention(Settings):
@@ -192,7 +198,9 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     view, rows, texts_in = searcher.view, everyday_questions(), searcher.own_languages
     packaged = {row.language for row in rows}
     spoken = packaged.intersection(texts_in)
-    own = _first_scores(_search_first(searcher, _sample_questions(view)))
+    sample = _sample_questions(view)
+    own = _first_scores(_search_first(searcher, [replace(question, body="") for question in sample]))
+    whole = _first_scores(_search_first(searcher, [question for question in sample if question.body]))
     limits = {}
     for code in sorted(spoken or packaged):
         asked = [row for row in rows if row.language == code]
@@ -205,7 +213,8 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     usual = limits.get(view.language or "") or max(limits.values())
     others = [row for row in rows if row.language not in spoken]
     foreign = _find_foreign_limits(searcher, others) if searcher.bridges_languages and texts_in else None
-    return AbstentionRule(usual=usual, languages=limits if len(spoken) > 1 else {}, foreign=foreign)
+    whole_limit = float(np.quantile(whole, 1 - COMMENTED_SHARE)) if len(whole) else 0.0
+    return AbstentionRule(usual=usual, languages=limits if len(spoken) > 1 else {}, foreign=foreign, whole=whole_limit)
 
 
 def _find_foreign_limits(searcher: Searcher, rows: Sequence[EverydayQuestion]) -> GradeLimits:
@@ -277,10 +286,9 @@ def everyday_questions() -> Sequence[EverydayQuestion]:
 
 
 def _sample_questions(view: Snapshot) -> Sequence[Question]:
-    """Return some of the archive's own questions, without their bodies."""
+    """Return some of the archive's own questions."""
     docids = np.fromiter((docid for docid, _, _ in view.titles()), np.int64)  # a list has five times the size
-    sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist())
-    return [replace(question, body="") for question in sample.values()]
+    return list(view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist()).values())
 
 
 def _search_first(searcher: Searcher, queries: Sequence[Question]) -> Retrieved:

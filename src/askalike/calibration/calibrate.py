@@ -306,7 +306,7 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
 def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
     """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
     typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
-    rule = abstention_rule(archive, ranker) or AbstentionRule(usual=NO_GRADE)
+    rule = abstention_rule(archive, ranker) or AbstentionRule(usual=NO_GRADE, whole=0)
     parts = split_groups(archive, typed)
     counts = [_count_same(archive.view(group=group or None), ranker, calibration, rule, part) for group, part in parts]
     return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
