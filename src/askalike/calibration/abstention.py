@@ -11,7 +11,7 @@ topics, so that its own questions set the limit of `same` then. A grade is not a
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple, Self
 
@@ -26,7 +26,8 @@ from askalike.core.files import write_atomically
 from askalike.core.records import Question
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, Snapshot, View
-from askalike.text.analyzer import content_analyzer, word_analyzer
+from askalike.text.analyzer import content_analyzer
+from askalike.text.typos import has_one_slip
 from askalike.text.words import fold_title
 
 QUESTIONS_FILE = "off_topic.tsv"
@@ -257,18 +258,10 @@ def is_stopwords_only(text: str, language: str | None) -> bool:
 
 
 def is_titled(question: Question, query: ResolvedQuery) -> bool:
-    """Return whether a question has exactly a query's title, or has it as a rephrasing.
-
-    A misspelt word was replaced by one form of the word that was meant, so that any other form is equal to it.
-    """
-    titles = (question.title, *question.rephrasings)
-    typed = fold_title(query.query.title)
-    if typed and typed in map(fold_title, titles):
-        return True
-    if not query.corrections:
-        return False
-    read = partial(word_analyzer().analyze, language=query.language)
-    return read(query.query.title) in map(read, titles)
+    """Return whether a question has a query's title, or has it as a rephrasing, but for a slip in one word."""
+    typed = fold_title(query.query.title).split()
+    titles = [fold_title(title).split() for title in (question.title, *question.rephrasings)]
+    return bool(typed) and any(typed == title or has_one_slip(typed, title) for title in titles)
 
 
 def is_keyword(word: str, title: str, language: str | None) -> bool:

@@ -11,7 +11,6 @@ from askalike.calibration.curves import (
     IsotonicCurve,
     ProductCurve,
     fit_typicality,
-    isotonic_fitter,
     logistic_fitter,
     shift_balanced_prior,
 )
@@ -32,7 +31,7 @@ FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "share
 CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
     for names in FEATURE_SETS
-} | {"isotonic over score": isotonic_fitter(FEATURES.index("score"))}
+}
 
 
 class FittedCurves(NamedTuple):

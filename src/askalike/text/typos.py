@@ -61,6 +61,19 @@ def is_likely_typo(typed: str, word: str, max_cost: int) -> bool:
     return _explains(typed, word, max_cost, 0, 0)
 
 
+def has_one_slip(typed: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the words typed are these with a likely error in one of four letters or more.
+
+    It is not in the first letter, as in *Kubuntu* and *Ubuntu*.
+    """
+    if len(typed) != len(words):
+        return False
+    wrong = [(own, word) for own, word in zip(typed, words, strict=True) if own != word]
+    return len(wrong) == 1 and all(
+        own[0] == word[0] and LONG_WORD.fullmatch(word) and is_likely_typo(own, word, 1) for own, word in wrong
+    )
+
+
 def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
     """Return whether the letters from `typed[i]` and `word[j]` on differ by typing errors of at most that cost."""
     while i < len(typed) and j < len(word) and typed[i] == word[j]:
