@@ -345,9 +345,13 @@ class DenseSearcher(Searcher):
         return self._found(queries, docids, scores, encoded, known)
 
     def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
-        """Return the sentences that are nearer to examples of such than to any document and to other examples."""
-        encoder, languages = self._ranker.encoder, self.languages
-        known = [one for one in sentences if languages is None or one.language in languages]
+        """Return the sentences that are nearer to examples of such than to any document and to other examples.
+
+        Of those in other languages than the archive's, or than the encoder knows, nothing is known.
+        """
+        encoder, own, languages = self._ranker.encoder, self.own_languages, self.languages
+        read = [one for one in sentences if languages is None or one.language in languages]
+        known = [one for one in read if not own or one.language in own]
         encoded = self._encode([ResolvedQuery(one, language=one.language) for one in known])
         if encoded is None or not encoder.tells_talk:
             return ()
