@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration import samples
+from askalike.calibration import abstention, samples
 from askalike.calibration.abstention import everyday_questions
 from askalike.calibration.calibrate import CalibrationRefusedError, calibrate, calibrate_each_use
 from askalike.calibration.calibration import Calibration, load_calibration
@@ -340,8 +340,9 @@ def test_less_sure_calibration_leaves_grades(directory, tmp_path):
         assert all(hit.probability is not None for hit in hits)
 
 
-def test_calibration_that_loses_known_titles_is_refused(directory, tmp_path):
-    """Its labels say that most questions' own titles ask the next question, and no slip is corrected."""
+def test_calibration_that_loses_known_titles_is_refused(directory, tmp_path, monkeypatch):
+    """Its labels say that most questions' own titles ask the next question, and no slip is recognised as one."""
+    monkeypatch.setattr(abstention, "has_one_slip", lambda *_: False)
     moved = shutil.copytree(directory, tmp_path / "moved")
     with Archive.open(moved) as archive:
         questions = [question for _, question in archive.view().questions()]
