@@ -386,8 +386,7 @@ def test_titles_leave_bodies_out(archive):
     assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
-def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
-    """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
+def test_off_topic_query_has_no_duplicate(directory, hybrid_calibration):
     calibration = hybrid_calibration
     off_topic = ["best pizza in Rome", "why is the sky blue", "recompile the kernel"]
     with Archive.open(directory) as archive:
@@ -396,11 +395,7 @@ def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
         rows = list(rank_labelled(ranker, archive.view(), Split(queries, {})))
     first = [np.array(features) for features, _, _ in rows if features]
     probabilities = [calibration.estimate(features)[0] for features in first]
-    without_typicality = calibration.model_copy(update={"answerable_curve": calibration.answerable_curve.curves[0]})
-    assert all(
-        ours <= without_typicality.estimate(features)[0] for ours, features in zip(probabilities, first, strict=True)
-    )
-    assert probabilities[-1] < without_typicality.estimate(first[-1])[0] / 2
+    assert max(probabilities) < 0.1
     again = Calibration.model_validate_json(calibration.model_dump_json())
     assert [again.estimate(features)[0] for features in first] == probabilities
 

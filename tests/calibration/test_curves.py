@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 
 from askalike.calibration.curves import (
     IsotonicCurve,
+    LogisticCurve,
     ProductCurve,
-    fit_typicality,
     logistic_fitter,
 )
 from askalike.calibration.reliability import log_loss, measure_reliability
@@ -38,16 +38,6 @@ def test_separable_and_one_sided_rows_give_finite_probabilities(right):
     assert (probabilities < 1).all()
 
 
-def test_typicality_by_hand():
-    curve = fit_typicality(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
-    probabilities = curve.predict(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
-    assert probabilities == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
-
-
-def test_few_or_equal_values_are_all_typical():
-    assert fit_typicality(np.zeros((3, 1)), 0).predict(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
-
-
 def test_a_product_curve_multiplies():
     rows = np.array([[1.0], [2.0], [3.0]])
     half = IsotonicCurve(columns=(0,), scores=(0.0,), probabilities=(0.5,))
@@ -66,9 +56,9 @@ def test_nothing_is_extrapolated():
 def test_curves_are_equal_after_writing_and_reading(rows):
     features = np.array([[score, 0.0] for score, _ in rows])
     right = np.array([r for _, r in rows])
-    for curve in (logistic_fitter([0, 1])(features, right), fit_typicality(features, 0)):
-        read = type(curve).model_validate_json(curve.model_dump_json())
-        assert read.predict(features).tolist() == curve.predict(features).tolist()
+    curve = logistic_fitter([0, 1])(features, right)
+    read = LogisticCurve.model_validate_json(curve.model_dump_json())
+    assert read.predict(features).tolist() == curve.predict(features).tolist()
 
 
 def test_exact_probabilities_have_the_error_of_chance_only():

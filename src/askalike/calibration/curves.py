@@ -15,8 +15,6 @@ RIDGE_PENALTY = 1.0
 that are separable."""
 CLIP_PERCENTILES = (0.5, 99.5)
 """The percentiles of each feature beyond which a logistic curve is constant."""
-RARE_SHARE = 0.05
-"""The share of rows that count as atypical: see `fit_typicality`."""
 MAX_ITERATIONS = 1_000
 
 
@@ -72,15 +70,6 @@ CurveFitter = Callable[[Floats, Bools], LogisticCurve]
 def logistic_fitter(columns: Sequence[int]) -> CurveFitter:
     """Return a function that fits a logistic curve over some columns of features, (n, columns), to labels, (n,)."""
     return lambda features, labels: _fit_logistic(features, labels, tuple(columns))
-
-
-def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
-    """Return the curve of the share of rows with a smaller value (with Laplace smoothing) over RARE_SHARE."""
-    values, counts = np.unique(features[:, column], return_counts=True)
-    share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
-    knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
-    shares = np.minimum(share[knots], 1.0).tolist()
-    return IsotonicCurve(columns=(column,), scores=tuple(values[knots].tolist()), probabilities=tuple(shares))
 
 
 def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> LogisticCurve:

@@ -426,7 +426,7 @@ class DenseSearcher(Searcher):
             np.maximum((own - low) / (1 - zero or 1.0), 0) if low else own
             for own, low, zero in zip(scores, lowest.tolist(), unrelated.tolist(), strict=True)
         ]
-        return RetrievedByVectors(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
+        return RetrievedByVectors(queries, docids, scores, absolute, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts, exact: bool) -> Explanations:
         assert isinstance(retrieved, RetrievedByVectors)

@@ -66,12 +66,11 @@ def has_one_slip(typed: Sequence[str], words: Sequence[str]) -> bool:
 
     It is not in the first letter, as in *Kubuntu* and *Ubuntu*.
     """
-    if len(typed) != len(words):
+    wrong = [pair for pair in zip(typed, words, strict=False) if pair[0] != pair[1]]
+    if len(typed) != len(words) or len(wrong) != 1:
         return False
-    wrong = [(own, word) for own, word in zip(typed, words, strict=True) if own != word]
-    return len(wrong) == 1 and all(
-        own[0] == word[0] and LONG_WORD.fullmatch(word) and is_likely_typo(own, word, 1) for own, word in wrong
-    )
+    [(own, word)] = wrong
+    return own[0] == word[0] and bool(LONG_WORD.fullmatch(word)) and is_likely_typo(own, word, 1)
 
 
 def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
