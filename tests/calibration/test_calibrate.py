@@ -395,7 +395,7 @@ def test_off_topic_query_has_no_duplicate(directory, hybrid_calibration):
         rows = list(rank_labelled(ranker, archive.view(), Split(queries, {})))
     first = [np.array(features) for features, _, _ in rows if features]
     probabilities = [calibration.estimate(features)[0] for features in first]
-    assert max(probabilities) < 0.1
+    assert max(probabilities) < 0.2
     again = Calibration.model_validate_json(calibration.model_dump_json())
     assert [again.estimate(features)[0] for features in first] == probabilities
 
