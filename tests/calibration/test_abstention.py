@@ -180,7 +180,7 @@ def test_each_language_of_an_archive_has_limits(engine):
     assert all(0 < limits.related < limits.same < 1 for limits in (rule.usual, *rule.languages.values()))
 
 
-def test_own_whole_questions_limit_what_asks_the_same_as_one(archive):
+def test_own_whole_questions_limit_what_is_same(archive):
     title, whole = (ResolvedQuery(Question("query", "Where is it?", body)) for body in ("", "The room."))
     rule = AbstentionRule(usual=GradeLimits(0.2, 0.4), whole=0.6)
     assert (rule.limits(title), rule.limits(whole)) == ((0.2, 0.4), (0.2, 0.6))

@@ -64,7 +64,7 @@ def test_long_story_is_answered(engine):
     assert engine.search(ASKED)[0].id in [hit.id for hit in found]
 
 
-def test_talk_is_left_out_if_anything_else_is_said():
+def test_talk_is_left_out_if_more_is_said():
     asked = "How do I renew a loan?"
     assert titles(f"My boss is talking. {asked} We talk on Friday.") == [asked]
     assert titles(f"The book was blue. {asked} My boss is talking.") == [f"The book was blue. {asked}", asked]
