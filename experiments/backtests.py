@@ -1,8 +1,10 @@
 """What a bot would have said to each archive's latest questions: backtests by the default ranker, as JSON.
 
     python experiments/backtests.py ARCHIVE … --last 1000 -o experiments/reports/backtests.json
+    python experiments/backtests.py ARCHIVE … --without-labels -o experiments/reports/backtests-unlabelled.json
 
-Of the guarantees, the highest for which there is a threshold is measured, too.
+Of the guarantees, the highest for which there is a threshold is measured, too. Without labels the archive's own ranker
+answers, as it is installed: nothing is calibrated, and labels only tell which comments are right.
 
 An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
 that order, and its judgements become links. See packages/research/docs/backtest.md.
@@ -33,10 +35,13 @@ START = datetime(2000, 1, 1)
 
 
 def measure(archive: Archive, last: int, guarantees: Sequence[float]) -> dict[str, object]:
-    """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold."""
-    guarantee = highest_guarantee(archive, last, sorted(guarantees, reverse=True)) or min(guarantees)
-    ranker = rankers.create(rankers.DEFAULT_NAME, {}, archive)
-    result = backtest(archive, ranker, last=last, guarantee=guarantee)
+    """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold.
+
+    guarantees: none for a backtest without labels.
+    """
+    ranker = rankers.create(rankers.DEFAULT_NAME if guarantees else None, {}, archive)
+    guarantee = highest_guarantee(archive, last, sorted(guarantees, reverse=True)) or min(guarantees, default=None)
+    result = backtest(archive, ranker, last=last, guarantee=guarantee, calibrates=bool(guarantees))
     return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
 
 
@@ -81,6 +86,7 @@ def main() -> None:
     parser.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     parser.add_argument("--last", type=int, default=1000)
     parser.add_argument("--guarantees", nargs="+", type=float, default=[0.5, 0.3, 0.2, 0.1, 0.05])
+    parser.add_argument("--without-labels", dest="guarantees", action="store_const", const=())
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     rows = []

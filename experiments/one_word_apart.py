@@ -21,9 +21,9 @@ from scipy.optimize import minimize
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.differences import FULL_SAMENESS, TitleDifferences, measure_differences
-from askalike.calibration.features import SAMENESS_COLUMN, HitFeatureExtractor
+from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
 from askalike.calibration.reliability import measure_reliability
-from askalike.calibration.samples import load_hits, retrieve_hits
+from askalike.calibration.samples import load_hits
 from askalike.core.records import Question
 from askalike.labels.splits import load_split
 from askalike.rankers import to_run
@@ -176,7 +176,7 @@ def calibrate_pairs(path: str, split: str, exchanged: Sequence[tuple[str, Questi
         searcher, extractor = rankers.open_current(ranker, view), HitFeatureExtractor(view.language, view)
         titles = {f" {n}": Question(f" {n}", title) for n, (title, _) in enumerate(exchanged)}
         before, after = np.zeros((2, len(exchanged)))
-        for n, found in enumerate(load_hits(view, retrieve_hits(searcher, titles))):
+        for n, found in enumerate(load_hits(view, rankers.search(searcher, titles, CALIBRATION_DEPTH))):
             features = found.compute_features(extractor)
             for at in [at for at, hit in enumerate(found.documents) if hit.id == exchanged[n][1].id]:
                 before[n] = report.calibration.curve_probabilities(features)[at]

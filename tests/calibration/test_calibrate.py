@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration import samples
+from askalike.calibration import abstention, samples
 from askalike.calibration.abstention import everyday_questions
 from askalike.calibration.calibrate import CalibrationRefusedError, calibrate, calibrate_each_use
 from askalike.calibration.calibration import Calibration, load_calibration
@@ -340,8 +340,9 @@ def test_less_sure_calibration_leaves_grades(directory, tmp_path):
         assert all(hit.probability is not None for hit in hits)
 
 
-def test_calibration_that_loses_known_titles_is_refused(directory, tmp_path):
-    """Its labels say that most questions' own titles ask the next question, and no slip is corrected."""
+def test_calibration_that_loses_known_titles_is_refused(directory, tmp_path, monkeypatch):
+    """Its labels say that most questions' own titles ask the next question, and no slip is recognised as one."""
+    monkeypatch.setattr(abstention, "has_one_slip", lambda *_: False)
     moved = shutil.copytree(directory, tmp_path / "moved")
     with Archive.open(moved) as archive:
         questions = [question for _, question in archive.view().questions()]
@@ -385,8 +386,7 @@ def test_titles_leave_bodies_out(archive):
     assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
-def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
-    """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
+def test_off_topic_query_has_no_duplicate(directory, hybrid_calibration):
     calibration = hybrid_calibration
     off_topic = ["best pizza in Rome", "why is the sky blue", "recompile the kernel"]
     with Archive.open(directory) as archive:
@@ -395,11 +395,7 @@ def test_least_similar_query_has_no_duplicate(directory, hybrid_calibration):
         rows = list(rank_labelled(ranker, archive.view(), Split(queries, {})))
     first = [np.array(features) for features, _, _ in rows if features]
     probabilities = [calibration.estimate(features)[0] for features in first]
-    without_typicality = calibration.model_copy(update={"answerable_curve": calibration.answerable_curve.curves[0]})
-    assert all(
-        ours <= without_typicality.estimate(features)[0] for ours, features in zip(probabilities, first, strict=True)
-    )
-    assert probabilities[-1] < without_typicality.estimate(first[-1])[0] / 2
+    assert max(probabilities) < 0.2
     again = Calibration.model_validate_json(calibration.model_dump_json())
     assert [again.estimate(features)[0] for features in first] == probabilities
 

@@ -8,8 +8,6 @@ from askalike.calibration.curves import (
     IsotonicCurve,
     LogisticCurve,
     ProductCurve,
-    fit_typicality,
-    isotonic_fitter,
     logistic_fitter,
 )
 from askalike.calibration.reliability import log_loss, measure_reliability
@@ -32,40 +30,12 @@ def test_logistic_curve_recovers_its_labels():
     assert np.abs(curve.predict(features) - exact)[inside].max() < 0.02
 
 
-def test_isotonic_curve_rises_between_0_and_1():
-    features, right, exact = draw_rows(5_000)
-    curve = isotonic_fitter(0)(features, right)
-    probabilities = curve.predict(features[np.argsort(features[:, 0])])
-    assert (np.diff(probabilities) >= 0).all()
-    assert 0 < probabilities.min() < probabilities.max() < 1
-    assert np.abs(curve.predict(features) - exact).mean() < 0.03
-
-
-def test_an_isotonic_curve_by_hand():
-    scores = np.array([[1.0], [2.0], [2.0], [3.0], [4.0]])
-    curve = isotonic_fitter(0)(scores, np.array([True, False, False, True, True]))
-    assert curve.predict(np.array([[0.0], [1.5], [2.0], [2.5], [9.0]])) == pytest.approx(
-        [1 / 3, 1 / 3, 1 / 3, 0.595, 6 / 7], abs=1e-3
-    )
-
-
 @pytest.mark.parametrize("right", [[True] * 20, [False] * 20, [False] * 10 + [True] * 10])
 def test_separable_and_one_sided_rows_give_finite_probabilities(right):
     features = np.linspace(-1, 1, 20)[:, None]
-    for fit in (logistic_fitter([0]), isotonic_fitter(0)):
-        probabilities = fit(features, np.array(right)).predict(np.array([[-1e300], [0.0], [1e300]]))
-        assert (probabilities > 0).all()
-        assert (probabilities < 1).all()
-
-
-def test_typicality_by_hand():
-    curve = fit_typicality(np.arange(1.0, 100.0)[:, None], 0)  # of 99 rows, each with one more stands for a hundredth
-    probabilities = curve.predict(np.array([[-9.0], [1.0], [2.0], [2.5], [5.0], [50.0], [1e9]]))
-    assert probabilities == pytest.approx([0.2, 0.2, 0.4, 0.5, 1, 1, 1])
-
-
-def test_few_or_equal_values_are_all_typical():
-    assert fit_typicality(np.zeros((3, 1)), 0).predict(np.array([[-1.0], [0.0]])).tolist() == [1, 1]
+    probabilities = logistic_fitter([0])(features, np.array(right)).predict(np.array([[-1e300], [0.0], [1e300]]))
+    assert (probabilities > 0).all()
+    assert (probabilities < 1).all()
 
 
 def test_a_product_curve_multiplies():
@@ -86,12 +56,9 @@ def test_nothing_is_extrapolated():
 def test_curves_are_equal_after_writing_and_reading(rows):
     features = np.array([[score, 0.0] for score, _ in rows])
     right = np.array([r for _, r in rows])
-    for model, fit in ((LogisticCurve, logistic_fitter([0, 1])), (IsotonicCurve, isotonic_fitter(0))):
-        curve = fit(features, right)
-        assert (
-            model.model_validate_json(curve.model_dump_json()).predict(features).tolist()
-            == curve.predict(features).tolist()
-        )
+    curve = logistic_fitter([0, 1])(features, right)
+    read = LogisticCurve.model_validate_json(curve.model_dump_json())
+    assert read.predict(features).tolist() == curve.predict(features).tolist()
 
 
 def test_exact_probabilities_have_the_error_of_chance_only():

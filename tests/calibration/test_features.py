@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, SIMILARITY_COLUMN, HitFeatureExtractor
+from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, HitFeatureExtractor
 from askalike.core.records import Question
 
 
@@ -48,11 +48,3 @@ def test_bodies_count_as_length_only():
     [bare], [full] = extract([1.0], ["egg"]), extract([1.0], ["egg"], body="in a very small pot")
     assert full["length"] > bare["length"]
     assert full["shared"] == bare["shared"]
-
-
-def test_similarity_is_the_last_feature_where_present():
-    features = HitFeatureExtractor("en")
-    texts = Question("q", "boil an egg"), [Question("h", "eggs"), Question("i", "pasta")]
-    extracted = features.extract(texts[0], np.array([2.0, 1.0]), texts[1], np.array([0.9, 0.4, 0.3]))
-    assert extracted[:, SIMILARITY_COLUMN].tolist() == [0.9, 0.4]
-    assert np.isnan(features.extract(texts[0], np.array([2.0, 1.0]), texts[1])[:, SIMILARITY_COLUMN]).all()

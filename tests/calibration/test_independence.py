@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from askalike.calibration.calibration import ArchiveState, Calibration
-from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve, fit_typicality, shift_prior
-from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
+from askalike.calibration.curves import IsotonicCurve, LogisticCurve, ProductCurve, shift_prior
+from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, HitFeatureExtractor
 from askalike.core.records import Question
 from random_examples import examples
 
-COLUMNS = SIMILARITY_COLUMN + 1
+COLUMNS = len(FEATURES)
 WORDS = ("egg", "boil", "rice", "pan", "water", "salt", "tea")
 
 
@@ -37,8 +37,7 @@ def random_curves(seed):
     rng = np.random.default_rng(seed)
     logistic = [random_logistic_curve(rng, n) for n in range(1, COLUMNS + 1)]
     isotonic = [random_isotonic_curve(rng, n) for n in (1, 2, 3, 8, 50)]
-    typicality = fit_typicality(rng.normal(size=(60, COLUMNS)), SIMILARITY_COLUMN)
-    return [*logistic, *isotonic, typicality, ProductCurve(curves=(logistic[-1], typicality, *isotonic[:2]))]
+    return [*logistic, *isotonic, ProductCurve(curves=(logistic[-1], *isotonic[:2]))]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -46,7 +45,7 @@ def random_curves(seed):
 def test_curve_gives_a_row_what_a_batch_gives(seed, n):
     rows = np.random.default_rng(seed + 1_000 * n).normal(size=(n, COLUMNS)) * 20
     curves = random_curves(seed)
-    assert len(curves) == COLUMNS + 7
+    assert len(curves) == COLUMNS + 6
     for curve in curves:
         batch = curve.predict(rows)
         alone = np.concatenate([curve.predict(rows[i : i + 1]) for i in range(n)])
@@ -73,27 +72,25 @@ def random_titles(rng, n):
 
 
 @examples(60)
-@given(st.integers(0, 10**9), st.integers(1, 40), st.booleans())
-def test_first_hits_do_not_depend_on_later_ones(seed, n, has_similarities):
+@given(st.integers(0, 10**9), st.integers(1, 40))
+def test_first_hits_do_not_depend_on_later_ones(seed, n):
     rng = np.random.default_rng(seed)
     query, *hits = (Question(str(i), title) for i, title in enumerate(random_titles(rng, n + 1)))
     scores = np.sort(rng.normal(size=n) * 10)[::-1]
-    similarities = rng.random(n) if has_similarities else None
     calibration = random_calibration(rng)
     extractor = HitFeatureExtractor("en")
-    all_features = extractor.extract(query, scores, hits, similarities)
+    all_features = extractor.extract(query, scores, hits)
     all_probabilities = calibration.estimate(all_features)
     for k in (1, 2, max(n // 2, 1), max(n - 1, 1), n):
         retrieved = max(k, CALIBRATION_DEPTH)
-        features = extractor.extract(query, scores[:retrieved].copy(), hits[:k], similarities)
+        features = extractor.extract(query, scores[:retrieved].copy(), hits[:k])
         assert features.tobytes() == all_features[:k].tobytes()
         assert calibration.estimate(features).tobytes() == all_probabilities[:k].tobytes()
 
 
 def random_calibration(rng):
-    first, later = random_logistic_curve(rng, SIMILARITY_COLUMN), random_isotonic_curve(rng, 8)
-    inside = [c for c in range(SIMILARITY_COLUMN) if c in first.columns]
-    known = ProductCurve(curves=(first, later)) if inside and rng.random() < 0.5 else None
+    first, later = random_logistic_curve(rng, COLUMNS), random_isotonic_curve(rng, 8)
+    known = ProductCurve(curves=(first, later)) if rng.random() < 0.5 else None
     return Calibration(
         ranker="any", settings="{}", state=ArchiveState(change=0, committed_at=None, questions=1), split="dev",
         queries=1, has_bodies=False, base_rate=0.5, first_hit_curve=first, later_hit_curve=later,

@@ -156,16 +156,6 @@ def test_an_unknown_setting_is_a_clear_error(name):
         rankers.create(name, {"nonsense": 1})
 
 
-def test_similarities_ignore_what_else_was_retrieved(searcher):
-    few, many = rankers.search(searcher, QUERIES, 1), rankers.search(searcher, QUERIES, 10)
-    if few.similarities is None:
-        assert many.similarities is None
-        return
-    for docids, some, every in zip(few.docids, few.similarities, many.similarities, strict=True):
-        assert len(some) == len(docids)
-        assert some == pytest.approx(every[: len(some)])
-
-
 def test_explanation_ignores_what_else_is_explained(searcher):
     retrieved = rankers.search(searcher, QUERIES, 10)
     nothing = [docids[:0] for docids in retrieved.docids]

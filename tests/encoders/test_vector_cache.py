@@ -52,7 +52,7 @@ def test_another_encoders_vectors_are_others(tmp_path):
     assert slow.encoded == ["a"]
 
 
-def test_a_newer_cache_goes_on_from_an_older_one(tmp_path):
+def test_a_newer_cache_continues_an_older_one(tmp_path):
     slow, older = SlowEncoder(), VectorCache.share(tmp_path, "abc", 9)
     older.get_or_encode(["a"], slow)
     VectorCache.share(tmp_path, "abc", 9).get_or_encode(["bc"], slow)

@@ -8,7 +8,7 @@ from askalike.core.config import parse_assignments
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
 from askalike.core.records import Question
-from askalike.rankers import _searcher, hybrid, to_run
+from askalike.rankers import _searcher, hybrid
 from askalike.rankers.lexical import LexicalSearcher
 from askalike.store import Archive
 
@@ -190,15 +190,6 @@ def test_it_knows_what_its_parts_know(monkeypatch):
     assert ranker.trained_until == "2020-01-01"
 
 
-def test_cascade_has_its_second_parts_similarity(archive):
-    similarities = []
-    for ranker in (built("parts=bm25,hybrid", "hybrid.parts=bm25,static", name="cascade"), built("parts=bm25,static")):
-        ranker.build(archive.view())
-        retrieved = rankers.search(ranker.open(archive.view()), {"?": Question("?", "boil an egg")}, 3)
-        similarities.append([retrieved.similarities is None, len(retrieved.docids[0])])
-    assert similarities == [[False, 3], [False, 3]]
-
-
 def test_a_cascade_has_two_parts():
     with pytest.raises(SettingsError, match="expected a part that proposes"):
         built("parts=bm25", name="cascade")
@@ -240,20 +231,6 @@ def test_models_go_by_their_names(tmp_path):
 def test_names_that_are_taken_or_none_are_refused(name):
     with pytest.raises(SettingsError):
         rankers.check_model_name(name)
-
-
-def test_hybrid_has_its_vectors_similarity(archive):
-    searcher = rankers.open_current(built("parts=lm_jelinek_mercer,static"), archive.view())
-    retrieved = rankers.search(searcher, QUERIES, 3)
-    run, vectors = to_run(archive.view(), retrieved), rankers.open_current(rankers.create("static"), archive.view())
-    given = rankers.rank(vectors, QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
-    for query, similarities in zip(QUERIES, retrieved.similarities, strict=True):
-        own = dict(zip(run.columns(query)[0], similarities.tolist(), strict=True))
-        assert own == pytest.approx(dict(zip(*given.columns(query), strict=True)))
-
-
-def test_words_alone_say_no_similarity(archive):
-    assert rankers.search(rankers.open_current(built(TWO), archive.view()), QUERIES, 3).similarities is None
 
 
 @pytest.mark.parametrize(

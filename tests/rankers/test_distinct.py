@@ -97,10 +97,9 @@ def test_of_a_partition_what_trains_is_known(archive):
     assert len(set(TITLES) - set(hidden)) in (1, 2)  # the siblings of one cluster
 
 
-def test_reasons_and_similarityes_are_the_rankers(archive):
+def test_reasons_are_the_rankers(archive):
     ranker, plain = distinct(archive), rankers.open_current(rankers.create("bm25"), archive.view())
     assert rankers.explain_ids(ranker, QUERY["q"], ["a1", "b"]) == rankers.explain_ids(plain, QUERY["q"], ["a1", "b"])
-    assert rankers.search(ranker, QUERY, 3).similarities is None
 
 
 def test_it_takes_one_ranker_with_its_settings(archive):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from askalike.index.lexical.terms import edit_distance
-from askalike.text.typos import is_likely_typo, misspell, misspell_word, neighbouring_keys
+from askalike.text.typos import has_one_slip, is_likely_typo, misspell, misspell_word, neighbouring_keys
 
 
 @pytest.mark.parametrize("word", ["printer", "aa", "Öffnungszeiten", "библиотека", "ab"])
@@ -22,6 +22,19 @@ def test_as_many_words_are_misspelt_as_wanted():
         made = misspell(text, count, random.Random(3))
         assert sum(a != b for a, b in zip(made.split(), text.split(), strict=True)) == changed
         assert made == misspell(text, count, random.Random(3))
+
+
+def test_one_slip_is_in_one_long_word():
+    words = ["how", "to", "install", "ubuntu"]
+    assert has_one_slip(["how", "to", "isntall", "ubuntu"], words)
+    others = (
+        "how to isntall ubunut",
+        "how to install kubuntu",
+        "how ot install ubuntu",
+        "how to reinstall ubuntu",
+        "how",
+    )
+    assert not any(has_one_slip(other.split(), words) for other in [*others, "how to install ubuntu"])
 
 
 def test_neighbouring_keys():

@@ -287,7 +287,7 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
     if backtests := load("backtests"):
-        lines += ["", *backtest_section(backtests)]
+        lines += ["", *backtest_section(backtests, load("backtests-unlabelled") or [])]
     return "\n".join([*lines, ""])
 
 
@@ -413,24 +413,36 @@ answers. Alone, it ranks these whole titles at least as well as the default with
 people type](#what-people-type)."""
 
 
-def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
-    """Yield what a bot would have said to the latest questions of each archive."""
-    yield from ("## Backtests", "", BACKTESTS, "")
+def backtest_section(rows: Sequence[Report], unlabelled: Sequence[Report]) -> Iterator[str]:
+    """Yield what a bot would have said to the latest questions of each archive, and what if it had no labels."""
+    yield from ("## Backtests", "", BACKTESTS, "", *outcomes_table(rows), "")
+    yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
+    yield from ("", describe_command(rows))
+    if unlabelled:
+        yield from ("", "### Without labels", "", UNLABELLED, "", *outcomes_table(unlabelled), "")
+        yield describe_command(unlabelled)
+
+
+def describe_command(rows: Sequence[Report]) -> str:
+    """Return the command, commit and machine of reports."""
+    origin = rows[0]["provenance"]
+    return f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
+
+
+def outcomes_table(rows: Sequence[Report]) -> Iterator[str]:
+    """Yield the table of what is graded the same, if that was measured, and of each threshold."""
     head = ("archive", "asked, older", "score", "comments", "right by labels", "asked before, found", "ms per search")
     lines = []
     for row in rows:
         dated = "" if row["is_dated"] else " (in the file's order)"
         asked = f"{row['questions']:,}, {row['older']:,}"
-        for outcome in row["thresholds"]:
+        for outcome in [*([row["same"]] if "same" in row else []), *row["thresholds"]]:
             mark = "*" if outcome["threshold"] == row["guaranteed"] else ""
-            score = f"{row['scale']} {outcome['threshold']:.2g}{mark}"
+            score = f"{row['scale']} {outcome['threshold']:.2g}{mark}" if outcome["threshold"] else "graded the same"
             shares = (_share(outcome[name]) for name in ("right", "found"))
             cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
             lines.append(cells)
-    yield from (*markdown_table(head, lines), "")
-    yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
-    origin = rows[0]["provenance"]
-    yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
+    yield from markdown_table(head, lines)
 
 
 def _describe_guarantee(row: Report) -> str:
@@ -458,6 +470,11 @@ right if the archive's labels say that one of them asks the same. People link on
 comments are right than that. The thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*`
 marks the threshold of a guarantee, chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share
 of the first suggestions is right. Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
+
+
+UNLABELLED = """\
+The same with the ranker that an import installs, and no calibration: [grades](../calibration.md) decide, as in a bot
+without a threshold. Labels only tell which comments are right."""
 
 
 def found_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:

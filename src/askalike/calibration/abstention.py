@@ -4,13 +4,14 @@ An absolute score alone says little: with an encoder, short texts and all texts 
 others, and in a large archive something resembles everything. So it is compared with the level that everyday questions,
 which have nothing to do with the archive, reach here: the margin is (score − level) / (1 − level), 1 for the same text.
 Two limits on it serve all archives and languages (`experiments/shown.py`). 1,060 everyday questions come with askalike,
-in six languages (`off_topic.tsv`, written for this, CC0). A grade is not a probability.
+in six languages (`off_topic.tsv`, written for this, CC0). Who writes a whole question to an archive is near to its
+topics, so that its own questions set the limit of `same` then. A grade is not a probability.
 """
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple, Self
 
@@ -25,7 +26,8 @@ from askalike.core.files import write_atomically
 from askalike.core.records import Question
 from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, add_absolute, open_committed, search
 from askalike.store import Archive, Snapshot, View
-from askalike.text.analyzer import content_analyzer, word_analyzer
+from askalike.text.analyzer import content_analyzer
+from askalike.text.typos import has_one_slip
 from askalike.text.words import fold_title
 
 QUESTIONS_FILE = "off_topic.tsv"
@@ -47,6 +49,8 @@ FOREIGN_QUESTIONS = 200
 """About the number of everyday questions asked in other languages."""
 MAX_TITLES = 200
 """Number of the archive's own questions that are used as queries, each without itself as a hit."""
+COMMENTED_SHARE = 0.05
+"""Share of the archive's own whole questions that have one like them, which asks the same; a bot comments on it."""
 MIN_CHARACTERS = 2
 """Minimum number of letters and digits of a question."""
 
@@ -79,17 +83,20 @@ class AbstentionRule(Settings):
     """The limits of a ranker on an archive: usual ones, and those of queries in each of several languages.
 
     foreign: those of queries in other languages than the archive's; None for a ranker that compares no languages.
+    whole: a minimum of what asks the same as a query with a body; 0 where no question has one.
     """
 
     usual: GradeLimits
     languages: dict[str, GradeLimits] = Field(default_factory=dict)
     foreign: GradeLimits | None = None
+    whole: float
 
     def limits(self, query: ResolvedQuery) -> GradeLimits:
         """Return the limits for the hits of a query."""
+        limits = self.languages.get(query.language or "", self.usual)
         if query.is_foreign and self.foreign:
-            return self.foreign
-        return self.languages.get(query.language or "", self.usual)
+            limits = self.foreign
+        return limits._replace(same=max(limits.same, self.whole)) if query.query.body else limits
 
 
 class SavedAbstention(Settings):
@@ -192,7 +199,9 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     view, rows, texts_in = searcher.view, everyday_questions(), searcher.own_languages
     packaged = {row.language for row in rows}
     spoken = packaged.intersection(texts_in)
-    own = _first_scores(_search_first(searcher, _sample_questions(view)))
+    sample = _sample_questions(view)
+    own = _first_scores(_search_first(searcher, [replace(question, body="") for question in sample]))
+    whole = _first_scores(_search_first(searcher, [question for question in sample if question.body]))
     limits = {}
     for code in sorted(spoken or packaged):
         asked = [row for row in rows if row.language == code]
@@ -205,7 +214,8 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     usual = limits.get(view.language or "") or max(limits.values())
     others = [row for row in rows if row.language not in spoken]
     foreign = _find_foreign_limits(searcher, others) if searcher.bridges_languages and texts_in else None
-    return AbstentionRule(usual=usual, languages=limits if len(spoken) > 1 else {}, foreign=foreign)
+    whole_limit = float(np.quantile(whole, 1 - COMMENTED_SHARE)) if len(whole) else 0.0
+    return AbstentionRule(usual=usual, languages=limits if len(spoken) > 1 else {}, foreign=foreign, whole=whole_limit)
 
 
 def _find_foreign_limits(searcher: Searcher, rows: Sequence[EverydayQuestion]) -> GradeLimits:
@@ -248,18 +258,10 @@ def is_stopwords_only(text: str, language: str | None) -> bool:
 
 
 def is_titled(question: Question, query: ResolvedQuery) -> bool:
-    """Return whether a question has exactly a query's title, or has it as a rephrasing.
-
-    A misspelt word was replaced by one form of the word that was meant, so that any other form is equal to it.
-    """
-    titles = (question.title, *question.rephrasings)
-    typed = fold_title(query.query.title)
-    if typed and typed in map(fold_title, titles):
-        return True
-    if not query.corrections:
-        return False
-    read = partial(word_analyzer().analyze, language=query.language)
-    return read(query.query.title) in map(read, titles)
+    """Return whether a question has a query's title, or has it as a rephrasing, but for a slip in one word."""
+    typed = fold_title(query.query.title).split()
+    titles = [fold_title(title).split() for title in (question.title, *question.rephrasings)]
+    return bool(typed) and any(typed == title or has_one_slip(typed, title) for title in titles)
 
 
 def is_keyword(word: str, title: str, language: str | None) -> bool:
@@ -277,10 +279,9 @@ def everyday_questions() -> Sequence[EverydayQuestion]:
 
 
 def _sample_questions(view: Snapshot) -> Sequence[Question]:
-    """Return some of the archive's own questions, without their bodies."""
+    """Return some of the archive's own questions."""
     docids = np.fromiter((docid for docid, _, _ in view.titles()), np.int64)  # a list has five times the size
-    sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist())
-    return [replace(question, body="") for question in sample.values()]
+    return list(view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist()).values())
 
 
 def _search_first(searcher: Searcher, queries: Sequence[Question]) -> Retrieved:

@@ -16,7 +16,7 @@ from askalike.calibration.calibration import (
     settings_json,
 )
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
-from askalike.calibration.features import HitFeatureExtractor
+from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -26,7 +26,6 @@ from askalike.calibration.samples import (
     count_found_by_rank,
     draw_sample,
     load_hits,
-    retrieve_hits,
     too_few_labels_error,
 )
 from askalike.calibration.thresholds import (
@@ -46,7 +45,7 @@ from askalike.core.iteration import Progress
 from askalike.core.records import Split
 from askalike.core.values import format_count
 from askalike.labels.splits import split_groups
-from askalike.rankers import Ranker, add_absolute, create, open_current
+from askalike.rankers import Ranker, add_absolute, create, open_current, search
 from askalike.store import Archive, Clusters, View, takes_archive
 
 TARGET_SHARE = 0.995
@@ -306,7 +305,7 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
 def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
     """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
     typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
-    rule = abstention_rule(archive, ranker) or AbstentionRule(usual=NO_GRADE)
+    rule = abstention_rule(archive, ranker) or AbstentionRule(usual=NO_GRADE, whole=0)
     parts = split_groups(archive, typed)
     counts = [_count_same(archive.view(group=group or None), ranker, calibration, rule, part) for group, part in parts]
     return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
@@ -317,7 +316,7 @@ def _count_same(
 ) -> tuple[int, int]:
     searcher = open_current(ranker, view)
     extractor = HitFeatureExtractor(view.language, view)
-    retrieved = add_absolute(searcher, retrieve_hits(searcher, typed.queries))
+    retrieved = add_absolute(searcher, search(searcher, typed.queries, CALIBRATION_DEPTH))
     same = same_uncalibrated = 0
     found = zip(typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (), strict=True)
     for id, resolved, hits, absolute in found:

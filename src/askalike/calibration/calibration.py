@@ -23,7 +23,7 @@ from askalike.core.values import format_count
 from askalike.rankers import Ranker
 from askalike.store import Archive, View
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "calibration"
 Use = Literal["title", "question"]
 """The kind of query: a title, as people type it, or a whole question, as in `dedupe` and the queue."""
@@ -88,15 +88,10 @@ class Calibration(Settings):
     format: int = FORMAT
     ranker: str
     settings: str = Field(description="the ranker's settings, as JSON")
-    fingerprint: str = Field(
-        "",
-        description="fingerprint of the trained ranker; empty if it is untrained",
-    )  # fmt: skip
+    fingerprint: str = Field("", description="fingerprint of the trained ranker; empty if it is untrained")
     state: ArchiveState
     split: str
-    has_bodies: bool = Field(
-        description="whether it was fitted on queries with bodies",
-    )  # fmt: skip
+    has_bodies: bool = Field(description="whether it was fitted on queries with bodies")
     titles_only: bool = Field(False, description="whether the bodies of its queries were ignored")
     queries: int
     is_sure: bool = Field(
@@ -271,20 +266,17 @@ class Calibrator:
         if self.calibration is None:
             raise self._uncalibrated_error()
 
-    def estimate(
-        self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
-    ) -> Floats:
+    def estimate(self, query: Question, scores: Floats, hits: Sequence[Question]) -> Floats:
         """Return the probability of each hit, (hits,). It does not depend on the number of hits given.
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), see Retrieved; None if the ranker has none.
         Uses the saved calibration even if it has just become stale, so that a search is consistently calibrated or not.
         Raises SettingsError if none was saved.
         """
         if self._saved_calibration is None:
             raise self._uncalibrated_error()
-        return self._saved_calibration.estimate(self._features.extract(query, scores, hits, similarities))
+        return self._saved_calibration.estimate(self._features.extract(query, scores, hits))
 
     def _uncalibrated_error(self) -> UncalibratedError:
         reason = f" ({self.stale_reason})" if self.stale_reason else ""

@@ -9,14 +9,13 @@ from askalike.calibration.curves import (
     Curve,
     CurveFitter,
     IsotonicCurve,
+    LogisticCurve,
     ProductCurve,
-    fit_typicality,
-    isotonic_fitter,
     logistic_fitter,
     shift_balanced_prior,
 )
 from askalike.calibration.differences import FULL_SAMENESS
-from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
+from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.core.arrays import Bools, Floats, Ints
@@ -32,7 +31,7 @@ FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "share
 CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
     for names in FEATURE_SETS
-} | {"isotonic over score": isotonic_fitter(FEATURES.index("score"))}
+}
 
 
 class FittedCurves(NamedTuple):
@@ -125,26 +124,19 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
     return FittedCurves(method, first_hit_curve, later_hit_curve, answerable_curve)
 
 
-def _lower_where_one_word_differs(curve: Curve) -> Curve:
+def _lower_where_one_word_differs(curve: LogisticCurve) -> Curve:
     """Return the curve times a factor from MIN_FACTOR to 1, by the sameness of both titles, and UNFAMILIAR_FACTOR."""
     scores = (MIN_FACTOR * FULL_SAMENESS, FULL_SAMENESS)
     same = IsotonicCurve(columns=(SAMENESS_COLUMN,), scores=scores, probabilities=(MIN_FACTOR, 1.0))
     familiar = IsotonicCurve(columns=(FAMILIAR_COLUMN,), scores=(0.0, 1.0), probabilities=(UNFAMILIAR_FACTOR, 1.0))
-    return ProductCurve(curves=(*(curve.curves if isinstance(curve, ProductCurve) else (curve,)), same, familiar))
+    return ProductCurve(curves=(curve, same, familiar))
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:
-    """Fit the curve that separates first hits of queries with a duplicate from first hits of queries without one.
-
-    The queries of both are on the archive's topics. A query whose first hit is less similar than nearly all of theirs
-    is off topic, so the probability is multiplied by the typicality of the similarity, if the ranker has one.
-    """
+    """Fit the curve that separates first hits of queries with a duplicate from first hits of queries without one."""
     features = np.concatenate([first_hits.features, first_wrong_hits.features])
     has_duplicate = np.arange(len(features)) < len(first_hits.features)
-    curve = logistic_fitter(range(len(FEATURES)))(features, has_duplicate)
-    if np.isnan(features[:, SIMILARITY_COLUMN]).any():
-        return curve
-    return ProductCurve(curves=(curve, fit_typicality(features, SIMILARITY_COLUMN)))
+    return logistic_fitter(range(len(FEATURES)))(features, has_duplicate)
 
 
 def _held_out_loss(hits: LabelledHits, fit: CurveFitter, query_mask: Bools, fold_masks: Sequence[Bools]) -> float:

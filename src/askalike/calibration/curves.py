@@ -15,8 +15,6 @@ RIDGE_PENALTY = 1.0
 that are separable."""
 CLIP_PERCENTILES = (0.5, 99.5)
 """The percentiles of each feature beyond which a logistic curve is constant."""
-RARE_SHARE = 0.05
-"""The share of rows that count as atypical: see `fit_typicality`."""
 MAX_ITERATIONS = 1_000
 
 
@@ -39,7 +37,7 @@ class LogisticCurve(Settings):
 
 
 class IsotonicCurve(Settings):
-    """An increasing curve through knots, linear between them and constant beyond them (Zadrozny and Elkan 2002)."""
+    """An increasing curve through knots, linear between them and constant beyond them."""
 
     kind: Literal["isotonic"] = "isotonic"
     columns: tuple[int, ...] = Field(description="the one column that is used")
@@ -66,29 +64,12 @@ class ProductCurve(Settings):
 
 
 Curve = LogisticCurve | IsotonicCurve | ProductCurve
-CurveFitter = Callable[[Floats, Bools], Curve]
+CurveFitter = Callable[[Floats, Bools], LogisticCurve]
 
 
-def logistic_fitter(columns: Sequence[int]) -> Callable[[Floats, Bools], LogisticCurve]:
+def logistic_fitter(columns: Sequence[int]) -> CurveFitter:
     """Return a function that fits a logistic curve over some columns of features, (n, columns), to labels, (n,)."""
     return lambda features, labels: _fit_logistic(features, labels, tuple(columns))
-
-
-def isotonic_fitter(column: int) -> CurveFitter:
-    """Return a function that fits an isotonic curve over one column of features, (n, columns), to labels, (n,)."""
-    return lambda features, labels: _fit_isotonic(features[:, column], labels, column)
-
-
-def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
-    """Return the curve of the share of rows with a smaller value (with Laplace smoothing) over RARE_SHARE."""
-    values, counts = np.unique(features[:, column], return_counts=True)
-    share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
-    knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
-    return _make_isotonic(column, values[knots], np.minimum(share[knots], 1.0))
-
-
-def _make_isotonic(column: int, scores: Floats, shares: Floats) -> IsotonicCurve:
-    return IsotonicCurve(columns=(column,), scores=tuple(scores.tolist()), probabilities=tuple(shares.tolist()))
 
 
 def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> LogisticCurve:
@@ -135,19 +116,6 @@ def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
         if np.abs(step).max() < 1e-8:
             break
     return weights
-
-
-def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
-    """Fit to the mean label of each score. Probabilities stay 1 / (n + 2) away from 0 and 1."""
-    from scipy.optimize import isotonic_regression
-
-    values, index, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    share = np.bincount(index, labels) / counts
-    fitted = isotonic_regression(share, weights=counts).x
-    edge = 1 / (len(scores) + 2)
-    rises = np.diff(fitted) != 0
-    knots = np.append(rises, True) | np.insert(rises, 0, True)  # both ends of each constant segment
-    return _make_isotonic(column, values[knots], np.clip(fitted[knots], edge, 1 - edge))
 
 
 def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: float) -> Floats:

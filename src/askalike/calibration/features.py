@@ -1,4 +1,4 @@
-"""The features of a hit, for any ranker and number of hits: scores, the words of both texts, similarity."""
+"""The features of a hit, for any ranker and number of hits: scores, and the words of both texts."""
 
 import math
 from collections.abc import Sequence
@@ -18,9 +18,7 @@ score: the ranker's score. length: log(1 + number of words of the query). margin
 hit. mean_margin: the score minus the mean of the others among the first CALIBRATION_DEPTH. shared: the share of the
 words in the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
 """
-SIMILARITY_COLUMN = len(FEATURES)
-"""The column after FEATURES: the similarity of query and hit, see Retrieved; NaN if there is none."""
-SAMENESS_COLUMN = SIMILARITY_COLUMN + 1
+SAMENESS_COLUMN = len(FEATURES)
 """The column of TitleDifferences.sameness."""
 FAMILIAR_COLUMN = SAMENESS_COLUMN + 1
 """The column with 0 where the query asks more than the hit, see TitleDifferences.asks_more, else 1."""
@@ -40,21 +38,17 @@ class HitFeatureExtractor:
         self._differences = TitleDifferences(sample)
         self._analyzer = Analyzer()
 
-    def extract(
-        self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
-    ) -> Floats:
+    def extract(self, query: Question, scores: Floats, hits: Sequence[Question]) -> Floats:
         """Return the features of the first hits of a query, (hits, COLUMN_COUNT).
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), see Retrieved.
         """
         n = len(hits)
         features = np.empty((n, COLUMN_COUNT))
         features[:, 0], features[:, 1] = scores[:n], math.log1p(self._query_length(query))
         features[:, 2], features[:, 3] = _margins(scores, n)
-        features[:, 4:SIMILARITY_COLUMN] = np.array([self._title_overlap(query, hit) for hit in hits]).reshape(n, 2)
-        features[:, SIMILARITY_COLUMN] = np.nan if similarities is None else similarities[:n]
+        features[:, 4:SAMENESS_COLUMN] = np.array([self._title_overlap(query, hit) for hit in hits]).reshape(n, 2)
         features[:, SAMENESS_COLUMN:] = np.array([self._compare(query, hit) for hit in hits]).reshape(n, 2)
         return features
 

@@ -27,7 +27,7 @@ from askalike.labels.splits import (
     uncut_splits,
     unlearned_splits,
 )
-from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
+from askalike.rankers import Ranker, ResolvedQuery, Retrieved, open_current, resume_work, search
 from askalike.store import Archive, Clusters, Snapshot, View, read_labels, shuffle_names
 from askalike.store.labels import ranks_answers
 
@@ -119,16 +119,15 @@ class CalibrationSample:
 
 @dataclass(frozen=True, slots=True)
 class QueryHits:
-    """A query's first CALIBRATION_DEPTH hits, best first, their scores, (hits,), and similarities, (hits,) or None."""
+    """A query's first CALIBRATION_DEPTH hits, best first, and their scores, (hits,)."""
 
     query: Question
     documents: Sequence[Question]
     scores: Floats
-    similarities: Floats | None
 
     def compute_features(self, extractor: HitFeatureExtractor) -> Floats:
         """Return the features of all hits, (hits, columns)."""
-        return extractor.extract(self.query, self.scores, self.documents, self.similarities)
+        return extractor.extract(self.query, self.scores, self.documents)
 
     def label(self, judged: Mapping[str, int], extractor: HitFeatureExtractor) -> QueryRows:
         """Return the rows of all hits. judged: document id → grade."""
@@ -139,9 +138,8 @@ class QueryHits:
 
     def select(self, positions: Sequence[int]) -> "QueryHits":
         """Return the hits at these positions, as if no others had been retrieved."""
-        similarities = None if self.similarities is None else self.similarities[positions]
         documents = [self.documents[position] for position in positions]
-        return QueryHits(self.query, documents, self.scores[positions], similarities)
+        return QueryHits(self.query, documents, self.scores[positions])
 
 
 def draw_sample(
@@ -284,13 +282,8 @@ def _rank_batches(
     searcher = open_current(ranker, view, progress)
     extractor = HitFeatureExtractor(view.language, view)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
-        hits = load_hits(view, retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
+        hits = load_hits(view, search(searcher, {id: labels.queries[id] for id in ids}, CALIBRATION_DEPTH))
         yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
-
-
-def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> Retrieved:
-    """Return the first CALIBRATION_DEPTH hits of each query."""
-    return search(searcher, queries, CALIBRATION_DEPTH)
 
 
 def load_hits(view: Snapshot, retrieved: Retrieved) -> Iterator[QueryHits]:
@@ -299,9 +292,8 @@ def load_hits(view: Snapshot, retrieved: Retrieved) -> Iterator[QueryHits]:
     for row, one in enumerate(retrieved.queries):
         docids = retrieved.docids[row].tolist()
         present = [position for position, docid in enumerate(docids) if docid in texts]
-        similarities = None if retrieved.similarities is None else retrieved.similarities[row][present]
         documents = [_hide_own_phrasing(texts[docids[position]], docids[position], one) for position in present]
-        yield QueryHits(one.query, documents, retrieved.scores[row][present], similarities)
+        yield QueryHits(one.query, documents, retrieved.scores[row][present])
 
 
 def _hide_own_phrasing(hit: Question, docid: int, one: ResolvedQuery) -> Question:

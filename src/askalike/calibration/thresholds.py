@@ -22,8 +22,6 @@ from askalike.index.rows import find_distinct
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
 """Minimum number of first hits above a threshold."""
-
-
 CONFIDENCE = 0.95
 TESTED_SHARES = (1.0, 0.7, 0.5, 0.35, 0.2)
 """Shares of the hits that are shown at the thresholds tested."""

@@ -57,8 +57,5 @@ def load_everyday_split(view: Snapshot, seed: int = 0) -> Split:
     """Return everyday questions in the archive's languages. Nothing is relevant to them."""
     asked = spoken_questions(view)
     drawn = sorted(random.Random(seed).sample(range(len(asked)), min(MAX_TYPED, len(asked))))
-    return Split({f"{asked[n].topic}:everyday {n}": _ask(asked[n], n) for n in drawn}, {})
-
-
-def _ask(everyday: EverydayQuestion, number: int) -> Question:
-    return Question(f"\n{number}:everyday", everyday.text, language=everyday.language)
+    queries = [Question(f"\n{n}:everyday", asked[n].text, language=asked[n].language) for n in drawn]
+    return Split({f"{asked[n].topic}:everyday {n}": query for n, query in zip(drawn, queries, strict=True)}, {})

@@ -16,6 +16,7 @@ from askalike.encoders._encoder import (
     DistinctWords as DistinctWords,
     Encoder as Encoder,
     LookupTable as LookupTable,
+    RecentVectors as RecentVectors,
     Role as Role,
     TextWords as TextWords,
     VectorCache as VectorCache,

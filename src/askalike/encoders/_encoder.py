@@ -37,6 +37,8 @@ MAX_ENCODERS = 4
 MIN_CAPACITY = 1 << 20
 ROWS_PER_DOCUMENT = 8
 """Capacity of a shared cache in rows per document: its phrasings, with different fields and in several versions."""
+MAX_RECENT = 64
+"""Number of texts of queries whose vectors are remembered."""
 Role = Literal["query", "document"]
 
 
@@ -169,6 +171,20 @@ def _lock_folder(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
+class RecentVectors(VectorCache):
+    """The vectors of the texts that were encoded last, in memory: a sentence is classified before it is searched."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[bytes, Floats32] = {}
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Floats32]:
+        known = self._vectors  # other threads may replace it
+        return {key: known[key] for key in keys if key in known}
+
+    def _append(self, keys: Sequence[bytes], vectors: Floats32) -> None:
+        self._vectors = dict([*self._vectors.items(), *zip(keys, vectors, strict=True)][-MAX_RECENT:])
+
+
 def _compute_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
@@ -229,6 +245,8 @@ class Encoder(ABC):
     """
     courtesy_share: float = 0.0
     """Share of the mean vector of its language's courtesies that is subtracted from a query's; see `DenseSearcher`."""
+    tells_talk: bool = False
+    """Whether its vectors tell a question from what people write around it; see `DenseSearcher.find_talk`."""
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

@@ -20,7 +20,7 @@ from askalike.core.arrays import Floats32, VectorPart, Vectors
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.records import Answer, Question
-from askalike.encoders import Encoder, Role, VectorCache, read_model_file
+from askalike.encoders import Encoder, RecentVectors, Role, VectorCache, read_model_file
 from askalike.encoders.transformer.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
@@ -100,6 +100,7 @@ class PretrainedEncoder(Encoder):
         self.folder, self._prompts = found.folder, found.prompts
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
+        self._recent = RecentVectors()
         self.document_cache: VectorCache | None = None
         """The cache of documents' vectors; by default `cache`."""
         described = (self.folder / MODULES_FILE).exists()
@@ -148,7 +149,7 @@ class PretrainedEncoder(Encoder):
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the model's vectors of title and body; zeros for a text without words."""
-        return self._encode(texts, "query", self.cache)
+        return self._encode(texts, "query", self.cache or self._recent)
 
     def encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the same with the prompt of documents, from their cache."""

@@ -189,7 +189,7 @@ class CompiledFunction(Generic[P, ReturnT]):
     @property
     def is_cached(self) -> bool:
         """Whether the machine code exists already, so that the first call need not compile."""
-        return _has_numba_cache() or self._read() is not None
+        return os.environ.get(OFF_SWITCH) == "numba" or self._read() is not None
 
     def store(self) -> bool:
         """Compile the function unless its machine code exists; return whether that was written or exists."""
@@ -229,7 +229,7 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     def _load(self) -> None:
         with _lock:
-            if self._native is None and _has_numba_cache():
+            if self._native is None and os.environ.get(OFF_SWITCH) == "numba":
                 check = _number_reader(self._parameters)
                 self._read_numbers = lambda *arguments: arguments if check(*arguments) else ()
                 self._native = compile_with_numba(self.function)
@@ -272,11 +272,6 @@ def store_code(module: str) -> StoredCode:
         return StoredCode(0, 0)
     stored = [function.store() for function in CompiledFunction.made if function.function.__module__ == module]
     return StoredCode(sum(stored), len(stored) - sum(stored))
-
-
-def _has_numba_cache() -> bool:
-    """Return whether the off switch is set."""
-    return os.environ.get(OFF_SWITCH) == "numba"
 
 
 def _parameter_count(function: types.FunctionType) -> int:

@@ -14,7 +14,6 @@ from askalike.calibration.features import (
     COLUMN_COUNT as COLUMN_COUNT,
     FEATURES as FEATURES,
     SAMENESS_COLUMN as SAMENESS_COLUMN,
-    SIMILARITY_COLUMN as SIMILARITY_COLUMN,
 )
 from askalike.calibration.samples import (
     MIN_QUERIES as MIN_QUERIES,

@@ -14,6 +14,7 @@ from askalike.core.config import FieldNames, NumberList, Settings, TextList, val
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.iteration import Progress
 from askalike.core.model_folders import LearnedLabels
+from askalike.core.records import Question
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.models import SEED_SETTING, list_recipes
@@ -146,6 +147,9 @@ class CompositeSearcher(Searcher):
         self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
         self.bridges_languages = any(part.bridges_languages for part in self.parts)
         self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
+
+    def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
+        return {one for part in self.parts for one in part.find_talk(sentences)}
 
     def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return those of the first part with vectors, else of the first that retrieves.

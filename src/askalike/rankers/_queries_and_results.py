@@ -7,7 +7,7 @@ converted to docids in queries, and back to ids in results; everything in betwee
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -169,9 +169,8 @@ class Retrieved:
 
     docids, scores: for each query (n,); higher is better, NaN for a document without a score.
     absolute: the scores on a scale shared by all queries, 1 for the same text, (n,) each; None if not known yet, see
-    `add_absolute`. similarities: for each query (n,), similarities of the texts that do not depend on other hits; None
-    for a ranker without any. vectors: (queries, dim), of length 1, whose products with those of texts are similarities;
-    None for a ranker without dense ones.
+    `add_absolute`. vectors: (queries, dim), of length 1, whose products with those of texts are similarities; None for
+    a ranker without dense ones.
     parts: for a hybrid, what each of its parts retrieved and scored, over the pool of each query.
 
     A searcher may add, in a class of its own, what it needs to score and explain the same documents without reading
@@ -182,7 +181,6 @@ class Retrieved:
     docids: Sequence[Docids]
     scores: Sequence[Scores]
     absolute: Sequence[Scores] | None = None
-    similarities: Sequence[Scores] | None = None
     vectors: Floats32 | None = None
     parts: Sequence["Retrieved"] = ()
 
@@ -200,17 +198,11 @@ class Retrieved:
     def select(self, positions: Sequence[Array]) -> Self:
         """Return some of each query's documents, by their positions."""
 
-        known = self.absolute, self.similarities
-        absolute, similarities = (
-            None if column is None else [own[at] for own, at in zip(column, positions, strict=True)] for column in known
-        )
-        return replace(
-            self,
-            docids=[own[at] for own, at in zip(self.docids, positions, strict=True)],
-            scores=[own[at] for own, at in zip(self.scores, positions, strict=True)],
-            absolute=absolute,
-            similarities=similarities,
-        )
+        def choose(column: Sequence[Array]) -> list[Any]:
+            return [own[at] for own, at in zip(column, positions, strict=True)]
+
+        absolute = None if self.absolute is None else choose(self.absolute)
+        return replace(self, docids=choose(self.docids), scores=choose(self.scores), absolute=absolute)
 
     def replace_rows(self, rows: Sequence[int], others: "Retrieved") -> Self:
         """Return the same with other documents for some of the queries. others: of these queries alone."""
@@ -219,15 +211,12 @@ class Retrieved:
             by_row = dict(zip(rows, new, strict=True))
             return [by_row.get(row, own) for row, own in enumerate(column)]
 
-        def exchange_known(column: Sequence[Scores] | None, new: Sequence[Scores] | None) -> list[Scores] | None:
-            return None if column is None or new is None else exchange(column, new)
-
+        are_known = self.absolute is not None and others.absolute is not None
         return replace(
             self,
             docids=exchange(self.docids, others.docids),
             scores=exchange(self.scores, others.scores),
-            absolute=exchange_known(self.absolute, others.absolute),
-            similarities=exchange_known(self.similarities, others.similarities),
+            absolute=exchange(self.absolute or (), others.absolute or ()) if are_known else None,
             parts=[part.replace_rows(rows, other) for part, other in zip(self.parts, others.parts, strict=True)],
         )
 

@@ -4,7 +4,7 @@ The documents to rank may be given, or limited by a filter.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -103,6 +103,10 @@ class Searcher(ABC):
 
         known: what this searcher retrieved for the same queries, so that nothing is encoded or scored twice.
         """
+
+    def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
+        """Return those of some sentences, as titles, that people write around a question, as far as it is known."""
+        return ()
 
     def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return the k questions or more that are most similar to each of some questions of the view, by docid.

@@ -176,17 +176,13 @@ class HybridSearcher(CompositeSearcher):
         queries = parts[0].queries
         sums: list[Scores] = []
         absolute: list[Scores] = []
-        means: list[Scores] = []
-        similar = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
         for row, query in enumerate(queries):
             scores = _collect_absolute(parts, row)
             weighted, mean, gain = self._weigh(scores, query)
             sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
             absolute.append(mean if weights else mean + gain)
-            if similar:
-                means.append(np.asarray(sum(fill_missing(part.scores[row]) for part in similar) / len(similar)))
         vectors = next((part.vectors for part in parts if part.vectors is not None), None)
-        return Retrieved(queries, parts[0].docids, sums, absolute, means if similar else None, vectors, parts)
+        return Retrieved(queries, parts[0].docids, sums, absolute, vectors, parts)
 
     def _weigh(self, scores: Scores, query: ResolvedQuery) -> tuple[Scores, Scores, Scores]:
         """Return absolute scores times the parts' weights, their weighted means, and what high lexical ones add.

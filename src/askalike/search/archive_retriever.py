@@ -20,11 +20,11 @@ from askalike.core.records import Question
 from askalike.core.values import format_count
 from askalike.evaluation.tables import ResultTable, ShownAsTable
 from askalike.index.engine import ArchiveIndex
-from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, allowed_docs, find_language, resolve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, allowed_docs, resolve
 from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.interim import missing_vectors, start_encoding, word_ranker
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.readings import find_readings, has_last_word, retrieve_readings
+from askalike.search.readings import has_last_word, read_queries, retrieve_readings
 from askalike.search.replies import AnswerMode, Reply, answer_question
 from askalike.search.select import ANSWERED_FIRST, Criteria, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
@@ -356,7 +356,7 @@ class ArchiveRetriever:
         if request.min_probability is not None:
             calibrator.check_minimum(request.min_probability)
         depth = calibration.retrieval_depth(request.k) if calibration else request.k
-        read = [find_readings(question, find_language(searcher, question)) for question, _ in queries]
+        read = read_queries(searcher, [question for question, _ in queries])
         owners = [n for n, own in enumerate(read) for _ in own]
         readings = {str(n): one for n, one in enumerate(chain.from_iterable(read))}
         ends = zip(readings.items(), owners, strict=True)

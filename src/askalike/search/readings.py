@@ -15,7 +15,7 @@ from askalike.core.filters import AllowedDocs
 from askalike.core.hits import TYPED_QUERY_ID
 from askalike.core.records import Question
 from askalike.index.rows import find_distinct
-from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, first_hits, retrieve
+from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, find_language, first_hits, retrieve
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import collapse_spaces
 from askalike.text.courtesies import split_request
@@ -29,15 +29,26 @@ CLEAR_TERMS = 8
 """Number of terms from which a sentence says all that is asked; chosen on the texts of experiments/people."""
 
 
-def find_readings(query: Question, language: str | None) -> Sequence[Question]:
-    """Return the readings of a query: the whole text first, then its sentences; only the former with a body.
+def read_queries(searcher: Searcher, queries: Sequence[Question]) -> list[Sequence[Question]]:
+    """Return the readings of each query: the whole text first, then its sentences; only the former with a body.
 
-    A question of the archive is read as it is. A title all in capitals is read in lower case. language: of the query;
-    None if it is unknown.
+    A question of the archive is read as it is. A title all in capitals is read in lower case.
     """
-    if not query.id.startswith(TYPED_QUERY_ID):
-        return [query]
-    sentences = split_request(query.title, language)
+    typed = [replace(query, language=find_language(searcher, query)) for query in queries]
+    said = [
+        [replace(one, title=text, body="") for text in split_request(one.title, one.language)]
+        if one.id.startswith(TYPED_QUERY_ID) else []
+        for one in typed
+    ]  # fmt: skip
+    talk = searcher.find_talk([one for own in said if len(own) > 1 for one in own])
+    asked = [[one.title for one in own if one not in talk] or [one.title for one in own] for own in said]
+    rows = zip(queries, typed, asked, strict=True)
+    return [_find_readings(one, sentences) if sentences else [query] for query, one, sentences in rows]
+
+
+def _find_readings(query: Question, sentences: Sequence[str]) -> Sequence[Question]:
+    """Return the readings of a query. sentences: those of its title that are no courtesies."""
+    language = query.language
     whole = " ".join(sentences)
     texts = [whole]
     if not query.body and len(sentences) > 1:
@@ -46,7 +57,7 @@ def find_readings(query: Question, language: str | None) -> Sequence[Question]:
     if typed != whole and _count_terms(whole, language) < MIN_TERMS:
         texts.append(typed)  # what went may have been no courtesy
     lowered = [text.lower() if text.isupper() and " " in text else text for text in texts]
-    return [replace(query, title=text, language=language) for text in lowered]
+    return [replace(query, title=text) for text in lowered]
 
 
 def has_last_word(reading: Question, typed: Question) -> bool:

@@ -119,9 +119,8 @@ def _select(
     absolute = (retrieved.absolute or ())[row][places]
     probabilities: list[float | None] = [None] * len(places)
     if criteria.calibrator and not resolved.is_foreign:  # it knows no scores between languages
-        similarities = None if retrieved.similarities is None else retrieved.similarities[row]
         until = max(places, default=-1) + 1
-        estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until], similarities)
+        estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until])
         probabilities = estimated[places].tolist()
     selected = []
     grader = _Grader(resolved, criteria, criteria.limits[row], language)

@@ -16,7 +16,7 @@ from askalike.text.passages import split_sentences
 
 MAX_NAME_WORDS = 3
 """Maximum number of words of a name, after a greeting or at the end."""
-Kind = Literal["greeting", "closing", "plea", "word"]
+Kind = Literal["greeting", "closing", "plea", "word", "talk", "matter"]
 _KINDS: tuple[Kind, ...] = ("greeting", "closing", "plea", "word")
 _CLAUSE_END = re.compile(r"(?<=[,;:])\s+|\s+[-–—]+\s+")
 _SMILEY = re.compile(r"(?:^|(?<=\s))(?:[:;]-?[)(DP]+|\^\^|<3)(?=\s|$)")
@@ -97,6 +97,11 @@ def courtesy_rules(language: str | None) -> dict[str, Any]:
     }
 
 
+def list_examples(language: str | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return sentences that people write around a question, and others that say what it is about."""
+    return _phrases("talk", language), _phrases("matter", language)
+
+
 def list_courtesies(language: str | None) -> Sequence[str]:
     """Return the greetings and thanks of a language and of English; of all languages if it is unknown."""
     return [phrase for kind in _KINDS[:2] for phrase in _phrases(kind, language)]
@@ -137,8 +142,8 @@ def _alternatives(kind: Kind, language: str | None) -> str:
 def _phrases(kind: Kind, language: str | None) -> list[str]:
     """Return the phrases of a language and of English; of all languages if it is unknown."""
     read = _read()
-    known = {code for code, own_kind in read if language in (None, code) or code == "en"}
-    return [phrase for code in sorted(known) for phrase in read[code, kind]]
+    known = {code for code, _ in read if language in (None, code) or code == "en"}
+    return [phrase for code in sorted(known) for phrase in read.get((code, kind), ())]
 
 
 @cache

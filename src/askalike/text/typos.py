@@ -61,6 +61,18 @@ def is_likely_typo(typed: str, word: str, max_cost: int) -> bool:
     return _explains(typed, word, max_cost, 0, 0)
 
 
+def has_one_slip(typed: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the words typed are these with a likely error in one of four letters or more.
+
+    It is not in the first letter, as in *Kubuntu* and *Ubuntu*.
+    """
+    wrong = [pair for pair in zip(typed, words, strict=False) if pair[0] != pair[1]]
+    if len(typed) != len(words) or len(wrong) != 1:
+        return False
+    [(own, word)] = wrong
+    return own[0] == word[0] and bool(LONG_WORD.fullmatch(word)) and is_likely_typo(own, word, 1)
+
+
 def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
     """Return whether the letters from `typed[i]` and `word[j]` on differ by typing errors of at most that cost."""
     while i < len(typed) and j < len(word) and typed[i] == word[j]:

@@ -17,7 +17,6 @@ from askalike.plugin.measuring import (
     MIN_QUERIES,
     PREVALENCE_HELP,
     SAMENESS_COLUMN,
-    SIMILARITY_COLUMN,
     CalibrationReport,
     CalibrationSample,
     GuaranteedPrecision,
@@ -120,5 +119,5 @@ def _label_hits(run: Run, query: str, judged: Mapping[str, int]) -> QueryRows:
     relevant = [is_right for is_right, _ in hits[:CALIBRATION_DEPTH]]
     features = np.zeros((len(relevant), COLUMN_COUNT))
     features[:, FEATURES.index("score")] = [score for _, score in hits[:CALIBRATION_DEPTH]]
-    features[:, SIMILARITY_COLUMN], features[:, SAMENESS_COLUMN:] = np.nan, 1.0
+    features[:, SAMENESS_COLUMN:] = 1.0
     return features.tolist(), relevant, features[np.logical_not(relevant)][:1].tolist()

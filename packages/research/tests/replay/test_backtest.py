@@ -58,6 +58,14 @@ def test_comment_naming_the_cluster_is_right(desk):
     assert [asked.question.id for asked in result.examples("missed")] == ["lost", "again"]
 
 
+def test_comments_by_grade_need_no_threshold(desk):
+    result = run(desk, last=4, calibrates=False)
+    same = {asked.question.id for asked in result.questions if asked.kind(None) in ("right", "unconfirmed")}
+    assert {"again"} <= same < {"again", "late", "lost", "printer"}
+    assert (result.same.comments, result.same.right.count, result.same.threshold) == (len(same), 1, None)
+    assert "\nsame " in to_report(result)
+
+
 def test_known_duplicates_show_their_original_then(desk):
     late = next(a for a in run(desk, last=2).questions if a.question.id == "late")
     assert [s.question.id for s in late.suggestions][:1] == ["again"]  # nobody had linked it: links have no dates here

@@ -27,6 +27,7 @@ from askalike import (
     calibrate,
 )
 from askalike.plugin.commands import format_count
+from askalike.plugin.features import plain_text
 from askalike.plugin.measuring import BinomialProportion, PointInTimeArchive, require_shares
 from askalike.plugin.training import Clusters
 from askalike_research.replay.judging import Judged, RightEstimate, estimate_right
@@ -43,10 +44,14 @@ Kind = Literal["right", "unconfirmed", "missed"]
 
 
 class Suggestion(NamedTuple):
-    """An older question that a comment would name. is_right: whether the labels say that it asks the same."""
+    """An older question that a comment would name.
+
+    is_same: whether its grade says that it asks the same. is_right: whether the labels say so.
+    """
 
     question: Question
     score: float
+    is_same: bool
     is_right: bool
 
 
@@ -62,9 +67,12 @@ class AskedQuestion:
     was_asked_before: bool
     took_ms: float
 
-    def kind(self, threshold: float) -> Kind | None:
-        """Return what a bot would have done: a right or an unconfirmed comment, or miss a duplicate; else None."""
-        shown = [suggestion for suggestion in self.suggestions if suggestion.score >= threshold]
+    def kind(self, threshold: float | None) -> Kind | None:
+        """Return what a bot would have done: a right or an unconfirmed comment, or miss a duplicate; else None.
+
+        threshold: the minimum score of a suggestion; None for the grade `same`.
+        """
+        shown = [each for each in self.suggestions if (each.is_same if threshold is None else each.score >= threshold)]
         if any(suggestion.is_right for suggestion in shown):
             return "right"
         return "unconfirmed" if shown else "missed" if self.was_asked_before else None
@@ -72,14 +80,14 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdOutcome:
-    """The comments of a bot at a threshold, and the duplicates that it misses.
+    """The comments of a bot at a threshold, None for those by grade, and the duplicates that it misses.
 
     right: of its comments, those that name the original, or a question of its cluster, according to the archive's
     labels. found: of the questions asked before, those with such a comment. estimate: of its comments, those that are
     right according to the labels or to the judgements of a sample; None without judgements.
     """
 
-    threshold: float
+    threshold: float | None
     right: BinomialProportion
     found: BinomialProportion
     estimate: RightEstimate | None = None
@@ -132,6 +140,11 @@ class Backtest:
         """The outcome at each threshold, the lowest first."""
         return [self._outcome(threshold) for threshold in self.thresholds]
 
+    @cached_property
+    def same(self) -> ThresholdOutcome:
+        """The outcome of comments on what is graded the same, as bots do without a threshold."""
+        return self._outcome(None)
+
     @property
     def scale(self) -> Scale:
         """The scale of the scores."""
@@ -177,17 +190,18 @@ class Backtest:
             "guaranteed": self.guaranteed,
             "median_ms": round(self.median_ms, 2),
             "remark": WORDING_REMARK,
+            "same": self.same.as_dict(),
             "thresholds": [outcome.as_dict() for outcome in self.outcomes],
             "asked": [_asked_dict(asked) for asked in self.questions],
         }
 
-    def _outcome(self, threshold: float) -> ThresholdOutcome:
+    def _outcome(self, threshold: float | None) -> ThresholdOutcome:
         asked_by_kind: dict[Kind | None, list[AskedQuestion]] = defaultdict(list)
         for asked in self.questions:
             asked_by_kind[asked.kind(threshold)].append(asked)
         right, unconfirmed = asked_by_kind["right"], asked_by_kind["unconfirmed"]
         estimate = None
-        if self.judged:
+        if self.judged and threshold is not None:
             comments = [(asked.question.id, [each.score for each in asked.suggestions]) for asked in unconfirmed]
             estimate = estimate_right(len(right), comments, self.judged, threshold, self.thresholds)
         found = BinomialProportion(sum(asked.was_asked_before for asked in right), self.asked_before)
@@ -206,6 +220,7 @@ def backtest(
     thresholds: Sequence[float] = (),
     precision: float | None = None,
     guarantee: float | None = None,
+    calibrates: bool = True,
     judged: Mapping[str, Judged] | None = None,
     progress: Progress | None = None,
 ) -> Backtest:
@@ -218,6 +233,7 @@ def backtest(
     last: the number of questions. weeks: the weeks before the latest question, instead of `last`. k: the suggestions
     of a comment. thresholds: by default those at which COMMENTED_SHARES of the questions get a comment. precision,
     guarantee: also measure the threshold that a calibration before the window chooses for it; see `calibrate`.
+    calibrates: False for what an archive without labels would have got.
     Raises ArchiveError if the questions have no dates, or there are none before the window; SettingsError for a ranker
     that has learned from later data, or as `calibrate` for a precision or guarantee.
     """
@@ -232,14 +248,16 @@ def backtest(
         _copy_vectors(archive.path, past.archive.path)
         past.advance_to(str(window[0].created_at))
         fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
-        retriever = _PastRetriever(past.archive, check_trained_before(fitted, window[0]), k, precision, guarantee)
+        targets = (precision, guarantee) if calibrates else None
+        retriever = _PastRetriever(past.archive, check_trained_before(fitted, window[0]), k, targets)
         questions: list[AskedQuestion] = []
         for moment, group in groupby(window, key=lambda question: str(question.created_at)):
             past.advance_to(moment)
             for question, hits, took_ms in retriever.search(list(group)):
                 cluster = clusters.cluster_of(question.id)
                 suggestions = [
-                    Suggestion(hit.question, score, clusters.cluster_of(hit.id) == cluster) for hit, score in hits
+                    Suggestion(hit.question, score, hit.grade == "same", clusters.cluster_of(hit.id) == cluster)
+                    for hit, score in hits
                 ]
                 was_asked_before = asked_before.get(cluster, moment) < moment
                 questions.append(AskedQuestion(question, suggestions, was_asked_before, took_ms))
@@ -271,13 +289,15 @@ def select_window(archive: Archive, last: int, weeks: int | None) -> tuple[Seque
 
 
 class _PastRetriever:
-    """Searches the past archive as it grows, and calibrates its ranker whenever there is no valid calibration."""
+    """Searches the past archive as it grows, and calibrates its ranker whenever there is no valid calibration.
+
+    targets: of the calibration, a precision and a guarantee; None for no calibration.
+    """
 
     def __init__(
-        self, archive: Archive, ranker: Ranker, k: int, precision: float | None, guarantee: float | None
+        self, archive: Archive, ranker: Ranker, k: int, targets: tuple[float | None, float | None] | None
     ) -> None:
-        self._archive, self._ranker, self._k = archive, ranker, k
-        self._precision, self._guarantee = precision, guarantee
+        self._archive, self._ranker, self._k, self._targets = archive, ranker, k, targets
         self.guaranteed: float | None = None
         self.prevalence: float | None = None
         self._calibrate()
@@ -289,8 +309,9 @@ class _PastRetriever:
             self._calibrate()
             self._retriever = ArchiveRetriever(self._archive, self._ranker)
         minimum = {"min_probability" if self._is_calibrated else "min_similarity": 0.0}
-        self._retriever.searcher()  # applies the changes, which are not part of a search
-        requests = [SearchRequest(q.title, q.body, self._k, explain=False, **minimum) for q in questions]  # type: ignore[arg-type]
+        self._retriever.search(questions[0].title)  # applies the changes and finds the limits of grades, untimed
+        asked = [(q.title, plain_text(q.body, q.markup, links="keep")) for q in questions]  # as bots ask
+        requests = [SearchRequest(title, body, self._k, explain=False, **minimum) for title, body in asked]  # type: ignore[arg-type]
         for question, result in zip(questions, self._retriever.search_batch(requests), strict=True):
             yield question, [(hit, self._score(hit)) for hit in result], result.took_ms / len(questions)
 
@@ -303,11 +324,14 @@ class _PastRetriever:
 
     def _calibrate(self) -> None:
         """Calibrate on all duplicate links of the past, if they suffice."""
+        if self._targets is None:
+            return
+        precision, guarantee = self._targets
         view = self._archive.view()
         prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
         try:
             report = calibrate(
-                self._archive, self._ranker, "duplicates", precision=self._precision, guarantee=self._guarantee,
+                self._archive, self._ranker, "duplicates", precision=precision, guarantee=guarantee,
                 prevalence=prevalence or 1.0,
             )  # fmt: skip
         except (ArchiveError, SettingsError):

@@ -22,14 +22,14 @@ SAMPLE_FILE = "sample.csv"
 
 
 def to_table(backtest: Backtest) -> ResultTable:
-    """Return one row per threshold."""
+    """Return a row for what is graded the same, and one per threshold."""
     has_labels = backtest.asked_before > 0
     is_judged = bool(backtest.judged)
     columns = [backtest.scale, "comments"]
     columns += ["right by labels", "asked before, found", "missed"] if has_labels else []
     columns += ["right, with the sample"] if is_judged else []
     rows = []
-    for outcome in backtest.outcomes:
+    for outcome in (backtest.same, *backtest.outcomes):
         row = [_threshold_text(backtest, outcome), f"{outcome.comments:,}"]
         row += [_share(outcome.right), _share(outcome.found), f"{outcome.missed:,}"] if has_labels else []
         rows.append(row + ([_estimate_text(outcome)] if is_judged else []))
@@ -111,6 +111,8 @@ def _notes(backtest: Backtest) -> list[str]:
 
 
 def _threshold_text(backtest: Backtest, outcome: ThresholdOutcome) -> str:
+    if outcome.threshold is None:
+        return "same"
     return f"{outcome.threshold:#.2g}{'*' if outcome.threshold == backtest.guaranteed else ''}"
 
 
@@ -124,7 +126,7 @@ def _share(proportion: BinomialProportion) -> str:
 def _estimate_text(outcome: ThresholdOutcome) -> str:
     estimate = outcome.estimate
     if estimate is None:
-        return "too few judged"
+        return "-" if outcome.threshold is None else "too few judged"
     bounds = f"{100 * estimate.low:.0f}–{100 * estimate.high:.0f}"
     return f"{100 * estimate.value:.0f} % ({bounds}), {estimate.judged} judged"
 
