@@ -261,7 +261,7 @@ def is_titled(question: Question, query: ResolvedQuery) -> bool:
     """Return whether a question has a query's title, or has it as a rephrasing, but for a slip in one word."""
     typed = fold_title(query.query.title).split()
     titles = [fold_title(title).split() for title in (question.title, *question.rephrasings)]
-    return bool(typed) and any(typed == title or has_one_slip(typed, title) for title in titles)
+    return bool(typed) and any(len(typed) == len(one) and (typed == one or has_one_slip(typed, one)) for one in titles)
 
 
 def is_keyword(word: str, title: str, language: str | None) -> bool:

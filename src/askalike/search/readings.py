@@ -40,7 +40,7 @@ def read_queries(searcher: Searcher, queries: Sequence[Question]) -> list[Sequen
         if one.id.startswith(TYPED_QUERY_ID) else []
         for one in typed
     ]  # fmt: skip
-    talk = searcher.find_talk([one for own in said if len(own) > 1 for one in own])
+    talk = searcher.find_talk(several) if (several := [one for own in said if len(own) > 1 for one in own]) else ()
     asked = [[one.title for one in own if one not in talk] or [one.title for one in own] for own in said]
     rows = zip(queries, typed, asked, strict=True)
     return [_find_readings(one, sentences) if sentences else [query] for query, one, sentences in rows]
