@@ -238,10 +238,10 @@ def compile_with_numba(function: types.FunctionType) -> Any:
 
     With NUMBA_DISABLE_JIT it is not compiled at all, and its integers wrap as those of machine code do.
     """
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return np.errstate(all="ignore")(function)
     import numba
 
-    if numba.config.DISABLE_JIT:
-        return np.errstate(all="ignore")(function)
     options = function.__dict__["numba_options"]
     return numba.njit(cache=True, error_model="numpy", **options)(_translate(function).py_func)
 
