@@ -12,7 +12,10 @@ ROOT = Path(__file__).parents[3]
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 PAPERS = (ROOT / "packages" / "learning" / "docs" / "papers.md").read_text(encoding="utf-8")
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
-BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "lucene", "rank", "runtimes", "scale", "search", "serve", "start"}
+BENCHMARKS = {
+    "background", "cluster", "cluster_faults", "fan_out", "lucene", "queue_fill", "rank", "request_time", "runtimes",
+    "scale", "search", "serve", "start",
+}  # fmt: skip
 """Reports of rows, each with its commit and hardware."""
 
 
