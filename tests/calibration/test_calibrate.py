@@ -400,6 +400,20 @@ def test_off_topic_query_has_no_duplicate(directory, hybrid_calibration):
     assert [again.estimate(features)[0] for features in first] == probabilities
 
 
+@pytest.mark.usefixtures("hybrid_calibration")
+def test_calibration_brings_back_no_hidden_hit(directory, tmp_path, monkeypatch):
+    monkeypatch.setattr(Calibration, "estimate", lambda _, features: np.ones(len(features)))
+    plain = shutil.copytree(directory, tmp_path / "plain", ignore=shutil.ignore_patterns("calibration"))
+    asked = [row.text for row in everyday_questions() if row.language == "en"]
+    with (
+        ArchiveRetriever.open(directory, "hybrid", HYBRID_SETTINGS) as calibrated,
+        ArchiveRetriever.open(plain, "hybrid", HYBRID_SETTINGS) as uncalibrated,
+    ):
+        found = [[{hit.id for hit in one.search(text)} for text in asked] for one in (calibrated, uncalibrated)]
+    assert len(asked) > 100
+    assert all(map(set.issubset, *found))
+
+
 def test_an_interrupted_calibration_is_resumed_with_equal_curves(directory, report, monkeypatch):
     monkeypatch.setattr(samples, "BATCH_SIZE", 200)
     ranker, steps = rankers.create(DEFAULT_RANKER), []

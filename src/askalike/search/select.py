@@ -170,7 +170,7 @@ class _Grader:
     """Grades the questions that were retrieved for one query.
 
     One with exactly the typed title asks the same, whatever its score. A single word asks nothing, and a keyword of a
-    title is related to it. To a query of function words nothing is related.
+    title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
     """
 
     def __init__(self, resolved: ResolvedQuery, criteria: Criteria, limits: GradeLimits, language: str | None) -> None:
@@ -194,8 +194,8 @@ class _Grader:
         is_same = similarity >= self._limits.same
         if probability is not None:
             likely_from, threshold = self._criteria.likely_from, self._criteria.threshold
-            is_same = is_same if likely_from is None else probability >= likely_from
-            is_related = probability >= threshold if threshold else is_related
+            is_same = is_same if likely_from is None else is_related and probability >= likely_from
+            is_related = is_related and probability >= (threshold or 0)
         return "same" if is_same else "related" if is_related else None
 
     def _is_keyword_of(self, question: Question) -> bool:
