@@ -43,7 +43,7 @@ def type_keys(served: Served, name: str, lines: Sequence[str], goes_on: Callable
     begun = time.perf_counter()
     while goes_on(len(times)):
         time.sleep(max(0.0, begun + len(times) / KEYS_PER_S - time.perf_counter()))
-        body = json.dumps({"title": next(starts), "prefix": True, "k": 5})
+        body = json.dumps({"title": next(starts), "prefix": True, "k": 5, "explain": True})
         sent = time.perf_counter()
         connection.request("POST", f"/v1/{name}/similar", body, {"content-type": "application/json"})
         response = connection.getresponse()
