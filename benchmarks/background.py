@@ -24,6 +24,7 @@ import askalike
 from askalike.search import interim
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.search.encoder_installation import adopt_encoder
+from askalike.store.encoding_progress import read_encoding
 
 WORDS = "lm_jelinek_mercer"
 
@@ -78,7 +79,7 @@ def main() -> None:
             begun = time.perf_counter()
             if missing := interim.missing_vectors(archive):
                 interim.start_encoding(archive, missing)
-            during = search_while(engine, queries, options.rate, lambda _: bool(interim.missing_vectors(archive)))
+            during = search_while(engine, queries, options.rate, lambda _: bool(read_encoding(path, name)))
             seconds = time.perf_counter() - begun
             after = search_while(engine, queries, options.rate, lambda done: done < options.searches)
     row = {"questions": len(asked), "bodies": not options.titles, "encoder": name, "seconds": seconds}
