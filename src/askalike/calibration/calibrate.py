@@ -322,7 +322,8 @@ def _count_same(
     for id, resolved, hits, absolute in found:
         right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
         has_title = not resolved.query.body and any(is_titled(hit, resolved) for hit in hits.documents)
-        probabilities = calibration.estimate(hits.compute_features(extractor))
-        same += has_title or bool((probabilities[right] >= LIKELY_FROM).any())
-        same_uncalibrated += has_title or bool((absolute[: len(right)][right] >= rule.limits(resolved).same).any())
+        limits, near = rule.limits(resolved), absolute[: len(right)]
+        likely = (calibration.estimate(hits.compute_features(extractor)) >= LIKELY_FROM) & (near >= limits.related)
+        same += has_title or bool((right & likely).any())
+        same_uncalibrated += has_title or bool((right & (near >= limits.same)).any())
     return same, same_uncalibrated

@@ -119,13 +119,12 @@ def lock_folder(path: Path, operation: int) -> Iterator[int]:
         os.close(lock)
 
 
-def try_lock(file: int, operation: int = fcntl.LOCK_EX) -> bool:
+def try_lock(file: int) -> bool:
     """Return whether a descriptor now holds the lock of its file or folder, for which it does not wait."""
-    try:
-        fcntl.flock(file, operation | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 @contextmanager
