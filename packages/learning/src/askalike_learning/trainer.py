@@ -1,9 +1,11 @@
 """The training loop: epochs over pairs, each followed by a dev measure and a checkpoint; the best epoch is kept."""
 
+import atexit
 import copy
 import ctypes
 import logging
 import math
+import os
 import sys
 import time
 import warnings
@@ -184,6 +186,8 @@ def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
             _save_checkpoint(fabric, job, optimizer, epochs)
     optimizer.zero_grad()  # Fabric's wrappers refer to each other: gradients and moments would wait for the collector
     optimizer.optimizer.state.clear()
+    if fabric.world_size > 1:  # as the interpreter ends, threads of torch that still want it would abort the process
+        atexit.register(os._exit, 0)
 
 
 def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
