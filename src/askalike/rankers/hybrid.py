@@ -287,7 +287,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
         if own_text != text:
             others = {  # offsets are the same in a text that begins the other, with spaces for line breaks
                 field for field, plain in own_text.items()
-                if not text.setdefault(field, plain).replace("\n", " ").startswith(plain.replace("\n", " "))
+                if text.setdefault(field, plain)[: len(plain)].replace("\n", " ") != plain.replace("\n", " ")
             }  # fmt: skip
             own_spans = tuple(span for span in own_spans if span.field not in others)
         spans |= dict.fromkeys(own_spans)
