@@ -67,8 +67,7 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
         fields = sorted([f for f in fields if f != "answer" or sums[f] > 0], key=sums.__getitem__, reverse=True)
     field = fields[0] if fields else ""
     analysed = explanation.text.get(field, "")
-    is_body = field == "body"
-    text = readable_text(question.body, question.markup) if is_body else analysed.replace(LINK_TOKEN, "…")
+    text = readable_text(question.body, question.markup) if field == "body" else analysed.replace(LINK_TOKEN, "…")
     if text == analysed:
         spans = [(span.start, span.end) for span in explanation.spans if span.field == field]
     else:
@@ -97,10 +96,7 @@ def keep_readable(explanation: Explanation, languages: int = 0) -> Explanation:
 
 @lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits
 def _read_label(label: str) -> tuple[str, str, int]:
-    """Return what is shown of a word or of two similar ones, without the link token: nothing of a formula's notation.
-
-    With it the query's word, case-folded, and the languages in which it is a function word.
-    """
+    """Return what is shown of a label (nothing of notation), its query word, and where that is a function word."""
     own = label.partition(PAIR)[0]
     word, shown = own.rpartition(CORRECTED)[2], "" if is_notation(own) else label.replace(LINK_TOKEN, LINK_NAME)
     return shown, word.casefold(), find_function_languages(word)
