@@ -134,18 +134,15 @@ class WordComparison:
         places = np.maximum(self.nearest_places, 0)
         fields = tokens.ends.searchsorted(places, "right") - 1
         columns = self.nearest_places, tokens.numbers[places], fields, tokens.starts[places]
-        found: list[list[Word | None]] = []
-        for document in zip(*(column.tolist() for column in columns), strict=True):
-            words: list[Word | None] = []
-            for place, number, field, start in zip(*document, strict=True):
-                if place < 0:
-                    words.append(None)
-                    continue
-                text, offset, _ = find_form(known[number])
-                first = start + offset
-                words.append(Word(text, Span(names[field], first, first + len(text))))
-            found.append(words)
-        return found
+
+        def read(place: int, number: int, field: int, start: int) -> Word | None:
+            if place < 0:
+                return None
+            text, offset, _ = find_form(known[number])
+            return Word(text, Span(names[field], start + offset, start + offset + len(text)))
+
+        documents = zip(*(column.tolist() for column in columns), strict=True)
+        return [list(map(read, *document)) for document in documents]
 
 
 def explain_by_words(
