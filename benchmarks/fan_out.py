@@ -47,7 +47,8 @@ def main() -> int:
     parser.add_argument("--input", type=Path, default=DATA / "cluster.json")
     options = parser.parse_args()
     rows = json.loads(options.input.read_text(encoding="utf-8")) if options.input.exists() else []
-    measured = [row["ms"] for row in rows if (row["questions"], row["engine"]) == (options.shard, "1 nodes")]
+    wanted = options.shard, "1 nodes", "lm_jelinek_mercer"
+    measured = [row["ms"] for row in rows if (row["questions"], row["engine"], row["ranker"]) == wanted]
     if not measured:
         print(f"{options.input} has no searches of {options.shard:,} questions; run cluster.py first", file=sys.stderr)
         return 2

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from askalike import rankers
 from askalike.core.hits import CORRECTED, PAIR, Explanation
 from askalike.core.records import Question
 from askalike.search.archive_retriever import ArchiveRetriever
@@ -47,8 +48,8 @@ class Judged:
 
     def document_loss(self, words: Iterable[str]) -> float:
         """Return the decrease of the encoder's similarity without these words in the document."""
-        ranker: Any = next(part for part in self.retriever.ranker.parts if hasattr(part, "encoder"))
-        fields = ranker.field_encoder(self.retriever.archive.view())
+        dense: Any = next(part for part in self.retriever.ranker.parts if hasattr(part, "encoder"))
+        fields = dense.field_encoder(self.retriever.archive.view())
         shorter = self._without(self.document, words)
         [queries] = fields.encode_queries([self.query]).parts
         [documents] = fields.encode_documents([self._without(self.document, ()), shorter]).parts
@@ -57,9 +58,17 @@ class Judged:
 
     def query_loss(self, words: Iterable[str]) -> float:
         """Return the decrease of the ranker's absolute score without these words in the query."""
-        queries = [self._without(self.query, ()), self._without(self.query, words)]
-        whole, rest = (self.retriever.similarity(one, self.document.id) if one.title else 0.0 for one in queries)
-        return float((whole or 0.0) - (rest or 0.0))
+        whole, rest = map(self._compare, (self._without(self.query, ()), self._without(self.query, words)))
+        return whole - rest
+
+    def _compare(self, query: Question) -> float:
+        """Return the absolute score of the document for a query, 0 without a title."""
+        if not query.title:
+            return 0.0
+        searcher = self.retriever.searcher()
+        found = rankers.search(searcher, {query.id: query}, 1, candidates={query.id: [self.document.id]})
+        [scores] = rankers.add_absolute(searcher, found).absolute or ()
+        return float(np.clip(scores[0], 0, 1))
 
     def _without(self, text: Question, words: Iterable[str]) -> Question:
         stems = {self._stem(word) for word in words}

@@ -4,8 +4,9 @@
     python packages/opensearch/benchmarks/cluster.py --questions 10000 --nodes 1  # small
     python packages/opensearch/benchmarks/cluster.py --questions 1000000 --keep  # the next run only searches
 
-Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. The results are also in
-bench-data/cluster.json, from which fan_out.py reads the times of searches of one shard.
+Every engine answers the same queries, one at a time and from 8 threads, after a warm-up, with the archive's own ranker
+and by words. An encoder's vectors are computed with the first index, and copied into others. The results are also in
+bench-data/cluster.json, from which fan_out.py reads the times of searches by words in one shard.
 """
 
 import os
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 from _rows import DATA, add_row, make_parser
+from _served import DEFAULT
 from _synthetic import made_archive, phrase, texts
 from cluster.jars import NoClusterError
 from cluster.nodes import Cluster
 
 from askalike import rankers
 from askalike.core.records import Question
+from askalike.rankers import Ranker
 from askalike.store import Archive
 from askalike_opensearch.connection import connect
 from askalike_opensearch.maintenance import init_cluster
@@ -37,11 +41,16 @@ from askalike_opensearch.maintenance import init_cluster
 THREADS = 8
 
 
+def create(ranker: str, archive: Archive) -> Ranker:
+    """Return a ranker of an archive, its own by default."""
+    return rankers.create(None if ranker == DEFAULT else ranker, None, archive)
+
+
 def build(path: Path, engine: str | None, ranker: str) -> float:
     """Index an archive; return the number of questions indexed per second."""
     with Archive.open(path, engine) as archive:
         started = time.perf_counter()
-        rankers.create(ranker).build(archive.view())
+        create(ranker, archive).build(archive.view())
         return len(archive.view()) / (time.perf_counter() - started)
 
 
@@ -63,7 +72,7 @@ def build_in(cluster: Cluster, path: Path, ranker: str, note: Path | None) -> fl
 def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Question]) -> dict[str, Any]:
     """Return searches per second from 8 threads, and the milliseconds of single searches."""
     with Archive.open(path, engine) as archive:
-        searcher = rankers.open_current(rankers.create(ranker), archive.view())
+        searcher = rankers.open_current(create(ranker, archive), archive.view())
 
         def search(query: Question) -> float:
             begun = time.perf_counter()
@@ -108,12 +117,11 @@ def main() -> int:
     parser.add_argument("--questions", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 2, 3))
     parser.add_argument("--queries", type=int, default=400)
-    parser.add_argument("--ranker", default="lm_jelinek_mercer")
+    parser.add_argument("--rankers", nargs="*", default=[DEFAULT, "lm_jelinek_mercer"])
     parser.add_argument("--keep", action="store_true", help="keep the indexes, and search existing ones")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
-    ranker = options.ranker
-    for n in options.questions:
+    for n, ranker in product(options.questions, options.rankers):
         titled = (Question(f"q{i}", phrase(title), language="en") for i, (title, _) in enumerate(texts(n)))
         path = made_archive(f"cluster-{n}", titled)
         queries = [Question(f"typed{i}", phrase(title)) for i, (title, _) in enumerate(texts(options.queries, 1))]

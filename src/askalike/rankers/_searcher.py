@@ -151,7 +151,7 @@ class Searcher(ABC):
         """Return for each query docid → why it has its score, for some of its retrieved documents.
 
         retrieved: from this searcher. texts: the documents by docid. exact: whether each word's contribution is exact,
-        however long that takes; else words may have shares by which similar words they stand beside.
+        however long that takes; else words may have shares by similar words beside them, and function words no fields.
         """
 
 

@@ -19,7 +19,6 @@ from askalike.core.hits import PAIR, Contribution, Explanation, Span
 from askalike.core.records import Answer, Markup, Question
 from askalike.encoders import DistinctWords, TextWords, build
 from askalike.native.compiled import Matrix, compiled, inlined
-from askalike.text.clean import MAX_CACHED_TEXTS
 from askalike.text.language import mark_languages
 from askalike.text.words import WordForm, find_form
 
@@ -29,14 +28,14 @@ MAX_WORDS = 24
 """Maximum number of words of a text that are left out, one at a time."""
 MIN_WORD_SIMILARITY = 0.3
 """Minimum cosine of two words that are shown as a pair; see experiments/faithfulness.py."""
-MAX_STAND_IN_WORDS = 64
+MAX_STAND_IN_WORDS = 32
 """Maximum number of a field's words that packaged vectors read for another encoder; more name hardly other words."""
 SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
 
-MAX_CACHED_LABELS = 4_096
+MAX_CACHED_LABELS, MAX_CACHED_READINGS = 4_096, 1_024
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
 RawText = tuple[str, str, Markup]
@@ -48,7 +47,7 @@ class AdditiveEncoder(Protocol):
     """An encoder whose vector of a text is the sum of its words' vectors."""
 
     def text(self, text: Question | Answer) -> str:
-        """Return the plain text of a question or an answer that is encoded."""
+        """Return the plain text of a question or an answer that is encoded, with one space between words."""
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return the words of plain texts, and their contributions to their text's vector."""
@@ -67,11 +66,7 @@ class WordReader:
     def __init__(self, encoder: AdditiveEncoder, *, stands_in: bool = False) -> None:
         """stands_in: whether scores are another encoder's."""
         self.encoder, self.stands_in = encoder, stands_in
-        self.plain_text = lru_cache(MAX_CACHED_TEXTS)(self._read)
-
-    def _read(self, title: str, body: str, markup: Markup) -> str:
-        """Return the plain text that is encoded, with one space between words."""
-        return " ".join(self.encoder.text(Question("", title, body, markup)).split())
+        self.plain_text = lru_cache(MAX_CACHED_READINGS)(lambda *text: encoder.text(Question("", *text)))
 
     @classmethod
     def of_encoder(cls, encoder: object) -> "WordReader":
@@ -139,18 +134,15 @@ class WordComparison:
         places = np.maximum(self.nearest_places, 0)
         fields = tokens.ends.searchsorted(places, "right") - 1
         columns = self.nearest_places, tokens.numbers[places], fields, tokens.starts[places]
-        found: list[list[Word | None]] = []
-        for document in zip(*(column.tolist() for column in columns), strict=True):
-            words: list[Word | None] = []
-            for place, number, field, start in zip(*document, strict=True):
-                if place < 0:
-                    words.append(None)
-                    continue
-                text, offset, _ = find_form(known[number])
-                first = start + offset
-                words.append(Word(text, Span(names[field], first, first + len(text))))
-            found.append(words)
-        return found
+
+        def read(place: int, number: int, field: int, start: int) -> Word | None:
+            if place < 0:
+                return None
+            text, offset, _ = find_form(known[number])
+            return Word(text, Span(names[field], start + offset, start + offset + len(text)))
+
+        documents = zip(*(column.tolist() for column in columns), strict=True)
+        return [list(map(read, *document)) for document in documents]
 
 
 def explain_by_words(

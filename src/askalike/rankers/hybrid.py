@@ -10,7 +10,6 @@ with nearly all words of the query is right all the same: see `gain_of_evidence`
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -271,7 +270,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
         contributions, factor = explanation.contributions, 1.0
-        if (total := sum(map(itemgetter(2), contributions))) > 0:
+        if (total := sum([score for _, _, score in contributions])) > 0:
             factor = share / total
         else:  # they cannot be scaled
             contributions = (Contribution(name, (), share),) if share else ()
@@ -287,9 +286,9 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
         if own_text != text:
             others = {  # offsets are the same in a text that begins the other, with spaces for line breaks
                 field for field, plain in own_text.items()
-                if not text.setdefault(field, plain).replace("\n", " ").startswith(plain.replace("\n", " "))
+                if text.setdefault(field, plain)[: len(plain)].replace("\n", " ") != plain.replace("\n", " ")
             }  # fmt: skip
-            own_spans = tuple(span for span in own_spans if span.field not in others)
+            own_spans = tuple([span for span in own_spans if span.field not in others]) if others else own_spans
         spans |= dict.fromkeys(own_spans)
     rows = Contribution.of_rows(words.values())
     of_fields = LazyMapping(partial(_merge_fields, explanations, parts.values()))

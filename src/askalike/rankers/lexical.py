@@ -41,7 +41,7 @@ from askalike.similarities import Similarity
 from askalike.store import Snapshot, View
 from askalike.store.contents import has_content
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.language import ENGLISH, stop_words
+from askalike.text.language import ENGLISH, find_function_languages, mark_languages, stop_words
 
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with their contributions to the score."""
@@ -360,14 +360,14 @@ class LexicalSearcher(Searcher):
     def explain(
         self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
     ) -> list[Explanations]:
-        """Return the matching words with their fields and contributions, which add up to the score."""
+        """Return the matching words with their contributions, which add up to the score, and fields: see Searcher."""
         if "answer" in self._extractor.fields:
             texts = add_answers(self.view, texts)
         assert isinstance(retrieved, RetrievedByWords)
         matches = self._postings.contributions(retrieved.prepared, docids, retrieved.matches)
         terms = retrieved.prepared.queries
         rows = zip(retrieved.queries, terms, docids, matches, strict=True)
-        return [self._explain_query(*row, texts) for row in rows]
+        return [self._explain_query(*row, texts, exact) for row in rows]
 
     def _prepare(self, queries: Sequence[ResolvedQuery]) -> PreparedTerms:
         """Return the queries' terms as the index knows them."""
@@ -375,8 +375,9 @@ class LexicalSearcher(Searcher):
         return self._postings.prepare(terms, self._ranker.similarity, self._field_weights)
 
     def _explain_query(
-        self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
-    ) -> Explanations:
+        self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions],
+        texts: Texts, exact: bool,
+    ) -> Explanations:  # fmt: skip
         parsed = parse_terms({term for match in matches for term, _ in match.scores})
         shared = {word for word, _ in parsed.values()}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
@@ -384,7 +385,9 @@ class LexicalSearcher(Searcher):
         questions = [texts[docid] for docid in docids.tolist()]
         read_fields = self._extractor.plain_fields
         fields = [read_fields(question, match.phrasing) for question, match in zip(questions, matches, strict=True)]
-        spans = self._find_terms(questions, fields, shared)
+        unnamed = 0 if exact else mark_languages([one.language])
+        named = {word for word in shared if not find_function_languages(forms.get(word, word)) & unnamed}
+        spans = self._find_terms(questions, fields, named)
         explain = partial(_explain_match, forms, parsed, self._extractor.fields)
         return dict(zip(docids.tolist(), map(explain, matches, fields, spans), strict=True))
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
 
@@ -13,7 +12,7 @@ from askalike.core.hits import CORRECTED, PAIR, Contribution, Explanation, Searc
 from askalike.core.records import Question
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
-from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
+from askalike.text.clean import LINK_TOKEN, readable_text
 from askalike.text.language import find_function_languages, mark_languages
 from askalike.text.passages import extract_snippet, is_command, is_notation
 from askalike.text.words import find_words
@@ -58,8 +57,8 @@ def explain_hits(
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     """Return the passage to show below the title: of the rephrasing, readable body or answer with the weightiest words.
 
-    An answer without such words is not shown. The offsets of an explanation refer to the analysed text, so its words
-    must be found again.
+    An answer without such words is not shown. The offsets of an explanation refer to the analysed text: where another
+    one is shown, with code and links, its words are found again.
     """
     fields = [field for field in ("rephrasing", "body", "answer") if field in explanation.text]
     if "answer" in fields or len(fields) > 1:
@@ -67,19 +66,13 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
         sums = {field: sum([score for _, own, score in rows if field in own]) for field in fields}
         fields = sorted([f for f in fields if f != "answer" or sums[f] > 0], key=sums.__getitem__, reverse=True)
     field = fields[0] if fields else ""
-    if field == "body":
-        text = readable_text(question.body, question.markup)
+    analysed = explanation.text.get(field, "")
+    text = readable_text(question.body, question.markup) if field == "body" else analysed.replace(LINK_TOKEN, "…")
+    if text == analysed:
+        spans = [(span.start, span.end) for span in explanation.spans if span.field == field]
     else:
-        text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
-    if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
-        return collapse_spaces(text)
-    words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
-    return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
-
-
-def query_word(contribution: Contribution) -> str:
-    """Return the word of a contribution, corrected, without the similar one next to it."""
-    return contribution.word.partition(PAIR)[0].rpartition(CORRECTED)[2]
+        spans = find_words(text, {explanation.text[name][start:end] for name, start, end in explanation.spans})
+    return extract_snippet(text, spans, SNIPPET_LENGTH)
 
 
 def keep_readable(explanation: Explanation, languages: int = 0) -> Explanation:
@@ -89,22 +82,24 @@ def keep_readable(explanation: Explanation, languages: int = 0) -> Explanation:
     """
     text, commands = explanation.text, set[str]()
     word_of = {span: text[span[0]][span[1] : span[2]] for span in explanation.spans}
-    if "\\" in "".join(text.values()):
+    if any("\\" in one for one in text.values()):
         names = {span for span in word_of if is_command(text[span.field], span.start)}
         commands = {word_of.pop(span).casefold() for span in names} - {word.casefold() for word in word_of.values()}
     rows = []
     for row in explanation.contributions:
-        word, label = query_word(row), _readable_label(row.word)
-        if label is not None and word.casefold() not in commands and not find_function_languages(word) & languages:
+        label, word, own = _read_label(row.word)
+        if label and not own & languages and word not in commands:
             rows.append(row if label == row.word else Contribution(label, row.fields, row.score))
     spans = [span for span, word in word_of.items() if not find_function_languages(word) & languages]
-    return replace(explanation, contributions=tuple(rows), spans=tuple(spans))
+    return Explanation(explanation.score, tuple(rows), tuple(spans), text, explanation.parts, explanation.fields)
 
 
 @lru_cache(MAX_CACHED_LABELS)  # the words of a query explain several hits
-def _readable_label(label: str) -> str | None:
-    """Return a word, or two similar ones, without the link token; None for the notation of formulas."""
-    return None if is_notation(label.partition(PAIR)[0]) else label.replace(LINK_TOKEN, LINK_NAME)
+def _read_label(label: str) -> tuple[str, str, int]:
+    """Return what is shown of a label (nothing of notation), its query word, and where that is a function word."""
+    own = label.partition(PAIR)[0]
+    word, shown = own.rpartition(CORRECTED)[2], "" if is_notation(own) else label.replace(LINK_TOKEN, LINK_NAME)
+    return shown, word.casefold(), find_function_languages(word)
 
 
 def sum_fields(explanation: Explanation) -> Mapping[str, float]:
@@ -126,7 +121,7 @@ def main_words(hit: SearchHit) -> list[str]:
     """Return the content words that contribute most to a hit's score, the heaviest first."""
     marked = mark_languages([hit.question.language])
     found = [row for row in (hit.explanation.contributions if hit.explanation else ()) if row.fields and row.score > 0]
-    rows = [row for row in found if not find_function_languages(query_word(row)) & marked]
+    rows = [row for row in found if not _read_label(row.word)[2] & marked]
     rows.sort(key=attrgetter("score"), reverse=True)
     heavy = [row.word.casefold() for row in rows if row.score > MIN_MAIN_SHARE * rows[0].score]
     return list(dict.fromkeys(heavy))[:N_MAIN_WORDS]

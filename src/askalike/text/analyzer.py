@@ -166,9 +166,10 @@ class Analyzer:
         for match in word_pattern(self.settings.tokenizer, is_plain(text), self._joins).finditer(text):
             word = match[0]
             start = match.start()
-            if self._joins and _JOINT.search(word):
+            is_simple = word.isascii() and word.isalnum()
+            if not is_simple and self._joins and _JOINT.search(word):
                 yield from ((term, start + s, start + e) for term, s, e in self._joined_spans(word, code))
-            elif self._is_cjk(word):
+            elif not is_simple and self._is_cjk(word):
                 yield from ((word[i : i + 2], start + i, start + i + 2) for i in range(len(word) - 1))
                 if len(word) == 1:
                     yield word, start, start + 1

@@ -17,12 +17,12 @@ LinkRule = Literal["token", "anchors", "keep"]
 LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
-MAX_CACHED_TEXTS = 1_024
-"""Number of cached plain texts: a search, and often the next one, reads the same texts several times."""
-_BLOCKS = (
-    "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
-    "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
-    "select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+MAX_CACHED_TEXTS, MAX_CACHED_LENGTH = 8_192, 4_000
+"""Number of cached plain texts, and the most characters of each: searches read the same questions again and again."""
+_BLOCKS = (  # the usual ones first
+    "p|li|ul|ol|br|blockquote|hr|h[1-6]|div|address|article|aside|body|button|caption|center|col|colgroup|dd|"
+    "details|dialog|dir|dl|dt|fieldset|figcaption|figure|footer|form|head|header|hgroup|html|main|menu|nav|option|"
+    "section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr"
 )
 _COMMON_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
 _COMMON_ENTITIES = (
@@ -34,6 +34,7 @@ _LOOKS_LIKE_HTML = re.compile(
 )
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
+_INLINE = re.compile(rf"</?(?:a|b|code|del|em|i|img|s|span|strike|strong|su[bp]|u){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
 _PRE_START, _PRE_END = re.compile(r"<pre(?=[\s>])[^<>]*>", re.I), re.compile(r"</pre\s*>", re.I)
 _ANCHOR = re.compile(r"<a(\s[^<>]*)>(?:(?!</?a\b).)*</a\s*>", re.I | re.DOTALL)
@@ -73,10 +74,10 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lin
     Control characters become spaces, invisible ones (soft hyphens, zero width) are removed, a lone surrogate becomes
     U+FFFD. White space is collapsed to single spaces and single line breaks (in HTML only those of block elements).
     """
-    lower = text.lower() if markup == "html" and code == "drop" else ""
-    if not any(tag in lower for tag in ("<code", "</code", "<pre", "</pre")):
+    if markup == "text" or (code == "drop" and not _CODE.search(text)):
         code = "keep"  # the same text, cached once
-    text = _extract_words(text, markup, code, links == "anchors")
+    extract = _extract_words if len(text) <= MAX_CACHED_LENGTH else _extract_words.__wrapped__
+    text = extract(text, markup, code, links == "anchors")
     if links == "keep" or not ("://" in text or "www." in text):
         return text
     return _collapse_lines(_URL.sub(f" {LINK_TOKEN} ", text))
@@ -126,8 +127,8 @@ def _extract_words(text: str, markup: Markup, code: CodeRule, anchors: bool) -> 
         text = _strip_tags(_ANCHOR.sub(_drop_anchor, text) if anchors else text, code)
     if not text.isascii():
         text = normalise("NFKC", INVISIBLE.sub("", text))
-    if text.isprintable():  # its only white space is spaces
-        return collapse_spaces(text) if "  " in text else text.strip()
+    if text.isprintable():
+        return collapse_spaces(text)
     return _collapse_lines(_CONTROL.sub(" ", text))
 
 
@@ -138,12 +139,12 @@ def _drop_anchor(match: re.Match[str]) -> str:
 def _strip_tags(text: str, code: CodeRule) -> str:
     """Return the text of HTML.
 
-    Block tags are removed before parsing: most bodies then need no parser, and none is deeply nested.
+    Usual tags are removed before parsing: most bodies then need no parser, and none is deeply nested.
     """
     text = text.replace("\n", " ").replace("\0", " ")
     if "<" in text:
         text = _BLOCK.sub("\n", text)
-        text = _CODE.sub(r" <\1code", text) if code == "drop" else _PRE.sub("\n", text)
+        text = _CODE.sub(r" <\1code", text) if code == "drop" else _INLINE.sub("", _PRE.sub("\n", text))
     if "<" not in text and "&#" not in text:
         return html.unescape(text) if "&" in text else text
     from selectolax.lexbor import LexborHTMLParser
@@ -238,6 +239,8 @@ def cut_between(text: str, opening: str, closing: str, replace: Callable[[str], 
 
 def collapse_spaces(text: str) -> str:
     """Return the text on one line, with white space collapsed to single spaces."""
+    if "  " not in text and text.isprintable():  # its only white space is spaces
+        return text.strip()
     return " ".join(text.split())
 
 

@@ -1,8 +1,10 @@
 """Passages of a plain text: its sentences, its formulas as MathJax and Pandoc see them, and the snippet to show."""
 
 import re
+import sys
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any, Final
 
 from askalike.text.clean import collapse_spaces
@@ -101,9 +103,10 @@ def has_formula_sign(text: str) -> bool:
     return "$" in text or "\\" in text
 
 
-def find_formulas(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each formula."""
-    return [match.span() for match in FORMULA.finditer(text)] if has_formula_sign(text) else []
+def find_formulas(text: str, before: int = sys.maxsize) -> list[tuple[int, int]]:
+    """Return the start and end of each formula, or of those that start before a place."""
+    matches = FORMULA.finditer(text) if has_formula_sign(text) else ()
+    return [match.span() for match in takewhile(lambda match: match.start() < before, matches)]
 
 
 def find_definitions(text: str) -> list[tuple[int, int]]:
@@ -161,7 +164,7 @@ def _cut_around_formulas(text: str, start: int, end: int) -> tuple[int, int]:
     first = start
     last = end
     around = (0, 0)
-    for opening, closing in find_formulas(text):
+    for opening, closing in find_formulas(text, end):
         if opening < start < closing:
             first = closing
             around = (opening, closing)

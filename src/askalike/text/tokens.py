@@ -258,20 +258,31 @@ def _number_tokens(
     """
     n = n_unknown = 0
     for text in range(len(text_ends) - 1):
-        first, i = text_ends[text], text_ends[text]
+        i = text_ends[text]
         while i < text_ends[text + 1]:
             if _is_space(letters[i]):
                 i += 1
-                continue
-            start = i
-            slot, i = _find_slot(letters, start, known)
-            numbers[n] = known.slots[slot]
-            starts[n] = start - first
-            if known.slots[slot] < 0:
-                unknown[0, n_unknown], unknown[1, n_unknown], unknown[2, n_unknown] = n, start, i
-                n_unknown += 1
-            n += 1
+            else:
+                starts[n] = i
+                numbers[n], i = _hash_token(letters, i, known)
+                unknown[2, n] = i
+                n += 1
         ends[text + 1] = n
+    for n in range(ends[-1]):  # in loops of their own, in which the processor waits for several slots or tokens at once
+        unknown[1, n] = known.slots[numbers[n]]
+    for n in range(ends[-1]):
+        unknown[0, n] = known.letters[known.starts[unknown[1, n]]] if unknown[1, n] >= 0 else 0
+    for text in range(len(text_ends) - 1):
+        for n in range(ends[text], ends[text + 1]):
+            start, end = starts[n], unknown[2, n]
+            number = unknown[1, n]
+            if number >= 0:
+                number = known.slots[_find_slot(letters, start, end, numbers[n], known)]
+            numbers[n] = number
+            starts[n] = start - text_ends[text]
+            if number < 0:
+                unknown[0, n_unknown], unknown[1, n_unknown], unknown[2, n_unknown] = n, start, end
+                n_unknown += 1
     return n_unknown
 
 
@@ -279,22 +290,28 @@ def _number_tokens(
 def _insert(first: int, tokens: HashedTokens, alike: Ints) -> None:
     """Insert the tokens with the numbers from `first`; write for each the number of the first one that is equal."""
     for number in range(first, len(tokens.starts)):
-        slot, _ = _find_slot(tokens.letters, tokens.starts[number], tokens)
+        start = tokens.starts[number]
+        slot, end = _hash_token(tokens.letters, start, tokens)
+        slot = _find_slot(tokens.letters, start, end, slot, tokens)
         if tokens.slots[slot] < 0:
             tokens.slots[slot] = number
         alike[number] = tokens.slots[slot]
 
 
 @inlined()
-def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) -> tuple[np.int64, int]:
-    """Return the slot of the token that starts in `letters`, an empty one if it is not in the table, and its end."""
+def _hash_token(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) -> tuple[np.int64, int]:
+    """Return the first slot that the token that starts in `letters` may have, and its end."""
     end = start
-    last = len(tokens.slots) - 1
     hashed, factor = tokens.key[0], tokens.key[1]
     while not _is_space(letters[end]):
         hashed = (hashed ^ np.uint64(letters[end])) * factor
         end += 1
-    slot = np.int64(hashed ^ (hashed >> HALF)) & last
+    return np.int64(hashed ^ (hashed >> HALF)) & (len(tokens.slots) - 1), end
+
+
+@inlined()
+def _find_slot(letters: NDArray[np.uint32], start: int, end: int, slot: np.int64, tokens: HashedTokens) -> np.int64:
+    """Return the slot of a token of `letters`, an empty one if it is not in the table. slot: the first it may have."""
     while tokens.slots[slot] >= 0:
         i = start
         other = tokens.starts[tokens.slots[slot]]
@@ -303,8 +320,8 @@ def _find_slot(letters: NDArray[np.uint32], start: int, tokens: HashedTokens) ->
             other += 1
         if i == end and _is_space(tokens.letters[other]):
             break
-        slot = (slot + 1) & last
-    return slot, end
+        slot = (slot + 1) & (len(tokens.slots) - 1)
+    return slot
 
 
 @compiled()
