@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[3]
 Row = Mapping[str, Any]
 Section = Iterator[str]
 """The lines of a section."""
@@ -35,7 +37,8 @@ def measured_table(head: Sequence[str], lines: Sequence[tuple[Row, Sequence[str]
     """
     letters = {origin: chr(ord("a") + n) for n, origin in enumerate(dict.fromkeys(_origin(row) for row, _ in lines))}
     yield from markdown_table((*head, "measured"), ((*cells, letters[_origin(row)]) for row, cells in lines))
-    yield from ("", f"Measured by `python benchmarks/{benchmark}.py`:", "")
+    packages = [path.relative_to(ROOT) for path in ROOT.glob(f"packages/*/benchmarks/{benchmark}.py")]
+    yield from ("", f"Measured by `python {(*packages, f'benchmarks/{benchmark}.py')[0]}`:", "")
     yield from (f"- {letter}: {origin}." for origin, letter in letters.items())
     yield from dict.fromkeys(f"- {row['engine']}: {row['settings']}." for row, _ in lines if "settings" in row)
 

@@ -12,7 +12,7 @@ from askalike.core.hits import CORRECTED, PAIR, Contribution, Explanation, Searc
 from askalike.core.records import Question
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
-from askalike.text.clean import LINK_TOKEN, readable_text
+from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
 from askalike.text.language import find_function_languages, mark_languages
 from askalike.text.passages import extract_snippet, is_command, is_notation
 from askalike.text.words import find_words
@@ -68,6 +68,8 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     field = fields[0] if fields else ""
     analysed = explanation.text.get(field, "")
     text = readable_text(question.body, question.markup) if field == "body" else analysed.replace(LINK_TOKEN, "…")
+    if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
+        return collapse_spaces(text)
     if text == analysed:
         spans = [(span.start, span.end) for span in explanation.spans if span.field == field]
     else:
