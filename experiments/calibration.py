@@ -12,23 +12,21 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from askalike import rankers
-from askalike.calibration.calibrate import calibrate
-from askalike.store import Archive
+from askalike import Archive, build, calibrate
+from askalike.plugin.rankers import DEFAULT_NAME
 from askalike_research.experiments.provenance import collect_provenance
 
 
 def measure(path: Path, split: str) -> dict[str, object]:
     """Calibrate the default ranker on titles, as people type them, and return the quality of its first hits."""
     with Archive.open(path) as archive:
-        name = rankers.default_name()
-        ranker = rankers.create(name, {}, path)
+        ranker = build(DEFAULT_NAME, {}, path)
         report = calibrate(archive, ranker, split, titles_only=True)
         command = shlex.join(["python", "experiments/calibration.py", *sys.argv[1:]])
         return {
             "archive": path.name,
             "split": split,
-            "ranker": name,
+            "ranker": ranker.name,
             "queries": len(report.sample.queries),
             "method": report.method,
             "first_hits": asdict(report.first_hits),

@@ -2,13 +2,14 @@
 
 python experiments/untrained_scqa.py ARCHIVE SPLIT [SIZES ...]
 
-ARCHIVE has a split with candidates (`yahoo-scqa.toml` says how). SIZES: a network's settings in JSON, such as
-'{"pool": 1, "filters": [16]}'. Prints the mean average precision by three seeds of the weights.
+Ranks titles: each query's candidates (`yahoo-scqa.toml` says how) or, without candidates, all questions. SIZES: a
+network's settings in JSON, such as '{"pool": 1, "filters": [16]}'. Prints the mean average precision and the mean
+reciprocal rank, by three seeds of the weights, and writes the input's own run, `trigrams.trec`.
 """
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -17,12 +18,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from askalike import Archive, Question, Run, Split, evaluate, load_split
+from askalike import Archive, Question, Run, Split, evaluate, load_split, write_run
 from askalike.plugin.features import RaggedArray
 from askalike_learning.features.trigrams import TrigramFeatures, TrigramSettings
 from askalike_learning.papers.scqa import ScqaNetwork, ScqaNetworkSettings
 
 SEEDS = (1, 2, 3)
+MEASURES = ("AP", "RR")
+DEPTH = 100
 TEXTS_PER_BATCH = 256
 Vectors = NDArray[np.float32]
 
@@ -31,32 +34,43 @@ def main(folder: str, name: str, *sizes: str) -> None:
     """Print the input's value, then that of each network."""
     with Archive.open(Path(folder)) as archive:
         split = load_split(archive, name)
-        documents = archive.view().get_questions({id for ids in split.candidates.values() for id in ids})
-    for trigrams in (TrigramSettings().trigrams, 0):
+        view = archive.view()
+        ids = {id for ids in (split.candidates or {}).values() for id in ids}
+        documents = view.get_questions(ids) if ids else {question.id: question for _, question in view.questions()}
+    for trigrams in (0, TrigramSettings().trigrams):
         features = TrigramFeatures.from_texts(TrigramSettings(trigrams=trigrams, fields="title"), documents.values())
         size = len(features.tokens)
-        value = partial(measure, split, documents, features)
-        print(f"{size} rows: input {value(partial(multi_hot, size)):.4f}", flush=True)
+        own = rank(split, documents, features, partial(multi_hot, size))
+        print(f"{size} rows: input {describe([own], split)}", flush=True)
         for settings in map(json.loads, sizes):
-            found = [value(create_network(settings, size, seed)) for seed in SEEDS]
-            print(settings, *(f"{one:.4f}" for one in found), f"mean {mean(found):.4f}", flush=True)
+            runs = [rank(split, documents, features, create_network(settings, size, seed)) for seed in SEEDS]
+            print(settings, describe(runs, split), flush=True)
+    write_run(own, Path("trigrams.trec"), "trigrams")
 
 
-def measure(
+def describe(runs: Sequence[Run], split: Split) -> str:
+    """Return the mean of each measure over the runs, and the runs' own values."""
+    means = [evaluate(run, split.qrels, MEASURES).means for run in runs]
+    columns = {measure: [each[measure] for each in means] for measure in MEASURES}
+    return ", ".join(f"{m} {mean(own):.4f} ({' '.join(f'{v:.4f}' for v in own)})" for m, own in columns.items())
+
+
+def rank(
     split: Split, documents: Mapping[str, Question], features: TrigramFeatures, encode: Callable[[RaggedArray], Vectors]
-) -> float:
-    """Return the mean average precision of the cosines of vectors, over each query's candidates."""
-    ids = list(documents)
-    rows = {id: n for n, id in enumerate(ids)}
+) -> Run:
+    """Return the first hits by the cosine of vectors, among each query's candidates if it has any."""
+    ids = np.array(list(documents))
+    rows = {id: n for n, id in enumerate(documents)}
     vectors = normalise(encode(features.encode(documents.values())))
     queries = normalise(encode(features.encode(split.queries.values())))
     columns = {}
     for query, vector in zip(split.queries, queries, strict=True):
-        candidates = split.candidates[query]
-        scores = vectors[[rows[id] for id in candidates]] @ vector
-        order = np.argsort(-scores, kind="stable")
-        columns[query] = ([candidates[n] for n in order], scores[order].astype(np.float64))
-    return evaluate(Run(columns), split.qrels, ["AP"]).means["AP"]
+        own = split.candidates and [rows[id] for id in split.candidates[query]]
+        pool = np.array(own) if own else np.flatnonzero(ids != split.queries[query].id)
+        scores = vectors[pool] @ vector
+        order = np.argsort(-scores, kind="stable")[:DEPTH]
+        columns[query] = (ids[pool[order]].tolist(), scores[order].astype(np.float64))
+    return Run(columns)
 
 
 def normalise(vectors: Vectors) -> Vectors:
