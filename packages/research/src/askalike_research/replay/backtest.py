@@ -235,8 +235,8 @@ def backtest(
 
     Everything is of that moment, as in a replay: the texts searched, their statistics, the known duplicates, and what
     the ranker has learned. If the archive's older labels suffice, the ranker is calibrated on them, and again each time
-    that a tenth of the questions has changed; scores are then probabilities, else similarities. If a later calibration is
-    refused, that before it stays in use.
+    that a tenth of the questions has changed; scores are then probabilities, else similarities. If a later calibration
+    is refused, that before it stays in use.
 
     last: the number of questions. weeks: the weeks before the latest question, instead of `last`. k: the suggestions
     of a comment. thresholds: by default those at which COMMENTED_SHARES of the questions get a comment. precision,
