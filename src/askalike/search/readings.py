@@ -39,7 +39,10 @@ def read_queries(searcher: Searcher, queries: Sequence[Question]) -> list[Sequen
     typed = [replace(query, language=find_language(searcher, query)) for query in queries]
     parts = [split_parts(one.title) if one.id.startswith(TYPED_QUERY_ID) else () for one in typed]
     said = [[replace(one, title=part.text, body="") for part in own] for one, own in zip(typed, parts, strict=True)]
-    several = [one for own in said if len(own) > 1 for one in own]
+    several = [
+        one for own, sentences in zip(parts, said, strict=True) if len(own) > 1
+        for part, one in zip(own, sentences, strict=True) if not part.is_talk
+    ]  # fmt: skip
     odds = searcher.find_talk(several) if several else {}
     asked = [
         [one.title for part, one in zip(own, sentences, strict=True) if not _is_talk(part, odds.get(one))]
