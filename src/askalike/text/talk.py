@@ -33,6 +33,7 @@ SURE_ODDS = 1.0
 EDGES = " \t\n,:;-–—"
 """What is not part of a sentence at its ends."""
 _WORD = re.compile(r"\w+(?:['’.@-]\w+)*|[^\w\s]+")
+_ONE_SENTENCE = re.compile(r"[^\n:;.!?…)]*[.?!]?\s*")
 _DRAWN_OUT = re.compile(r"(.)\1{2,}")
 _DIGIT = re.compile(r"\d")
 _SPREAD = [[15, 0x2C1B3C6D], [12, 0x297A2D39]]
@@ -74,6 +75,8 @@ def split_parts(text: str) -> Sequence[Part]:
     odds = score_words(words)
     states = find_states(odds, words.gaps)
     ends = [n for n in range(1, len(odds)) if states[n] != states[n - 1] or (states[n] and words.gaps[n] in ENDINGS)]
+    if not ends and _ONE_SENTENCE.fullmatch(text):
+        return [Part(text.strip(), 0.0)]
     parts = []
     for start, end in pairwise([0, *ends, len(odds)]):
         own = text[words.spans[start][0] if start else 0 : words.spans[end][0] if end < len(odds) else len(text)]
