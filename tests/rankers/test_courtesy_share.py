@@ -8,7 +8,7 @@ from askalike.core.arrays import VectorPart, Vectors
 from askalike.core.records import Question
 from askalike.encoders import Encoder
 from askalike.rankers.dense import DenseRanker, DenseSettings
-from askalike.text.courtesies import list_courtesies
+from askalike.text.talk import list_courtesies
 
 POLITE = {*" ".join(list_courtesies("en")).lower().split(), "wondering"}
 TITLES = {"card": "My card is lost", "chatty": "Hello, I was wondering, many thanks"}

@@ -448,7 +448,7 @@ def outcomes_table(rows: Sequence[Report]) -> Iterator[str]:
 def _describe_guarantee(row: Report) -> str:
     """Return what the threshold of a guarantee gives."""
     if row["scale"] == "similarity":
-        return "too few labels for probabilities, and so for a guarantee."
+        return "no probabilities, by too few labels or as known titles would be worse, and so no guarantee."
     if row["guaranteed"] is None:
         return f"not even {100 * row['guarantee']:.0f} % can be guaranteed; a bot that asks for it stays silent."
     outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])

@@ -245,8 +245,8 @@ class Encoder(ABC):
     """
     courtesy_share: float = 0.0
     """Share of the mean vector of its language's courtesies that is subtracted from a query's; see `DenseSearcher`."""
-    tells_talk: bool = False
-    """Whether its vectors tell a question from what people write around it; see `DenseSearcher.find_talk`."""
+    talk_direction: str | None = None
+    """The name of the direction of talk in its vectors, see `text/talk.py`; None if it is not known."""
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

@@ -86,7 +86,6 @@ class PackagedEncoder(PretrainedEncoder):
     prompts: ClassVar[Mapping[Role, str]] = {"query": "", "document": ""}
     languages: tuple[str, ...] | None = None
     """ISO 639-1 codes of the languages that it knows; None for all."""
-    tells_talk = True
 
     def _find_model(self) -> FoundModel:
         if (path := self.package.weights.find()) is None:

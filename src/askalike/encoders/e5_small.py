@@ -74,6 +74,7 @@ class E5SmallEncoder(PackagedEncoder):
     unrelated_score = 0.8
     """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""
     unrelated_texts = UNRELATED_TEXTS
+    talk_direction = "e5_small"
     courtesy_share = 0.5
     """See Encoder.courtesy_share. Chosen on the texts of experiments/people."""
     prompts: ClassVar[Mapping[Role, str]] = {"query": "query: ", "document": "query: "}

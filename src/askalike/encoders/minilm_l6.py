@@ -55,6 +55,7 @@ class MinilmL6Encoder(PackagedEncoder):
         size_mb=22,
     )  # fmt: skip
     languages = package.languages
+    talk_direction = "minilm_l6"
 
     def _load_model(self, role: Role) -> Any:
         from askalike.encoders.transformer.architectures import Transformer

@@ -30,7 +30,7 @@ from askalike.rankers import Ranker, create, open_current, resume_work
 from askalike.store import Archive, View
 from askalike.store.candidate_pairs import read_decisions, revise_proposals
 from askalike.text.analyzer import content_analyzer
-from askalike.text.courtesies import split_request
+from askalike.text.talk import leave_out_talk
 from askalike.text.words import WORD, fold_title
 
 BATCH_SIZE = 1_024
@@ -115,7 +115,7 @@ class PairFinder:
 
     def _read_title(self, question: Question) -> str:
         """Return a title without courtesies."""
-        return " ".join(split_request(question.title, question.language or self._view.language))
+        return leave_out_talk(question.title)
 
 
 def find_passages(body: str, markup: Any) -> frozenset[int]:

@@ -37,10 +37,10 @@ from askalike.text.clean import (
     readable_blocks as readable_blocks,
     truncate as truncate,
 )
-from askalike.text.courtesies import courtesy_rules
 from askalike.text.language import stop_words as stop_words
 from askalike.text.passages import extract_snippet as extract_snippet, sentence_rules
 from askalike.text.subwords import MAX_WORD_PART, WORD_START
+from askalike.text.talk import talk_rules
 from askalike.text.typos import KEYBOARDS, MIN_PHONETIC_LENGTH, SAME_SOUNDS, UNLIKELY_COST, VOWELS
 from askalike.text.words import APOSTROPHES, HYPHENS, cjk_pattern, hash_word as hash_word
 
@@ -63,7 +63,7 @@ def search_rules(language: str | None) -> dict[str, dict[str, Any]]:
             "phonetic_from": MIN_PHONETIC_LENGTH, "unlikely_cost": UNLIKELY_COST,
         },
         "sentences": sentence_rules(),
-        "courtesies": courtesy_rules(language),
+        "talk": talk_rules(),
         "readings": {
             "max_sentences": MAX_SENTENCES, "min_terms": MIN_TERMS, "clear_terms": CLEAR_TERMS,
             "question_marks": list(QUESTION_MARKS),

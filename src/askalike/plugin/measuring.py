@@ -9,6 +9,7 @@ from askalike.calibration.calibrate import (
     calibrate_sample as calibrate_sample,
     require_shares as require_shares,
 )
+from askalike.calibration.calibration import ArchiveState as ArchiveState, Calibration as Calibration
 from askalike.calibration.features import (
     CALIBRATION_DEPTH as CALIBRATION_DEPTH,
     COLUMN_COUNT as COLUMN_COUNT,

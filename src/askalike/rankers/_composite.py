@@ -148,8 +148,8 @@ class CompositeSearcher(Searcher):
         self.bridges_languages = any(part.bridges_languages for part in self.parts)
         self.titles = next((part.titles for part in self.parts if part.titles is not None), None)
 
-    def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
-        return {one for part in self.parts for one in part.find_talk(sentences)}
+    def find_talk(self, sentences: Sequence[Question]) -> Mapping[Question, float]:
+        return {one: odds for part in self.parts for one, odds in part.find_talk(sentences).items()}
 
     def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return those of the first part with vectors, else of the first that retrieves.

@@ -4,7 +4,7 @@ The documents to rank may be given, or limited by a filter.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -104,9 +104,9 @@ class Searcher(ABC):
         known: what this searcher retrieved for the same queries, so that nothing is encoded or scored twice.
         """
 
-    def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
-        """Return those of some sentences, as titles, that people write around a question, as far as it is known."""
-        return ()
+    def find_talk(self, sentences: Sequence[Question]) -> Mapping[Question, float]:
+        """Return the log odds that sentences, as titles, are talk around a question, of those for which it can tell."""
+        return {}
 
     def find_neighbours(self, questions: Texts, k: int) -> Neighbours:
         """Return the k questions or more that are most similar to each of some questions of the view, by docid.

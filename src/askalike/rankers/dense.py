@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -38,14 +38,12 @@ from askalike.rankers._word_explanations import RawText, WordReader, explain_by_
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import Snapshot, TrainingView
 from askalike.store.encoding_progress import record_encoding
-from askalike.text.courtesies import list_courtesies, list_examples
+from askalike.text.talk import list_courtesies, talk_direction
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""
 BATCH, SLOW_BATCH = 2_048, 512
 """The number of texts encoded between two reports of progress, and with a slow encoder."""
-MIN_TALK = 0.3
-"""Minimum absolute score of a sentence's nearest example if it says nothing of what is asked."""
 MAX_FOLLOWED = 32
 """Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others.
 
@@ -83,7 +81,6 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
         self._courtesies: dict[str | None, Floats32] = {}
-        self._examples: dict[tuple[str | None, int], Sequence[Floats32]] = {}
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -123,14 +120,6 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         if language not in self._courtesies:
             self._courtesies[language] = self._encode_mean(list_courtesies(language))
         return self._courtesies[language]
-
-    def examples(self, language: str | None, fields: FieldEncoder) -> Sequence[Floats32]:
-        """Return the vectors of both kinds of `list_examples` as those of documents, (n, dim) each."""
-        key = language, len(fields.fields)
-        if key not in self._examples:
-            kinds = [[Question(text, text) for text in texts] for texts in list_examples(language)]
-            self._examples[key] = [concatenate_parts(fields.encode_documents(texts)) for texts in kinds]
-        return self._examples[key]
 
     def _encode_mean(self, texts: Sequence[str]) -> Floats32:
         encoded = self.encoder.encode_queries([Question(text, text) for text in texts])
@@ -344,25 +333,14 @@ class DenseSearcher(Searcher):
         scores = self._vectors.score(encoded, docids, known.topdocs if known else None) if encoded else []
         return self._found(queries, docids, scores, encoded, known)
 
-    def find_talk(self, sentences: Sequence[Question]) -> Collection[Question]:
-        """Return the sentences that are nearer to examples of such than to any document and to other examples.
-
-        Of those in other languages than the archive's, or than the encoder knows, nothing is known.
-        """
-        encoder, own, languages = self._ranker.encoder, self.own_languages, self.languages
-        read = [one for one in sentences if languages is None or one.language in languages]
-        known = [one for one in read if not own or one.language in own]
-        encoded = self._encode([ResolvedQuery(one, language=one.language) for one in known])
-        if encoded is None or not encoder.tells_talk:
-            return ()
-        lowest = encoder.unrelated_score * (1 - self._share) + MIN_TALK * (1 - encoder.unrelated_score)
-
-        def is_talk(one: Question, vector: Floats32, best: TopDocs) -> bool:
-            near, other = ((own @ vector).max() for own in self._ranker.examples(one.language, self._fields))
-            return bool(near > max(lowest, other, *best.scores))
-
-        rows = zip(known, encoded.vectors.parts[0].values, self._vectors.search(encoded, 1), strict=True)
-        return {one for one, *row in rows if is_talk(one, *row)}
+    def find_talk(self, sentences: Sequence[Question]) -> Mapping[Question, float]:
+        """See Searcher.find_talk: by the encoder's direction of talk, in the languages that it knows."""
+        direction = talk_direction(self._ranker.encoder.talk_direction)
+        known = [one for one in sentences if self.languages is None or one.language in self.languages]
+        if direction is None or not known:
+            return {}
+        vectors = concatenate_parts(self._ranker.encoder.encode_queries(known))
+        return dict(zip(known, (vectors @ direction[:-1] + direction[-1]).tolist(), strict=True))
 
     def find_similar(self, questions: Texts, k: int) -> list[Docids]:
         """Return the k others that are most similar by their stored vectors, the mean of title and whole text."""

@@ -1,4 +1,4 @@
-"""The readings of a typed text: the whole without its courtesies, and each sentence that may be what is asked.
+"""The readings of a typed text: the whole without the talk around it, and each sentence that may be what is asked.
 
 People write politely and at length. A sentence says alone what is asked, but a short one may be vague without the
 others, as in "What can I do about it?". So a hit's score is that for the whole text, raised towards the score for a
@@ -18,13 +18,15 @@ from askalike.index.rows import find_distinct
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, find_language, first_hits, retrieve
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import collapse_spaces
-from askalike.text.courtesies import split_request
+from askalike.text.talk import Part, split_parts
 
 MAX_SENTENCES = 3
 """Maximum number of sentences that are readings of their own."""
 MIN_TERMS = 2
 """Minimum number of a sentence's terms that are no function words."""
 QUESTION_MARKS = ("?", "？", "؟")
+MIN_TALK_ODDS = 1.5
+"""Minimum log odds of talk by its meaning, if its words are not those of talk; chosen on experiments/people."""
 CLEAR_TERMS = 8
 """Number of terms from which a sentence says all that is asked; chosen on the texts of experiments/people."""
 
@@ -35,19 +37,31 @@ def read_queries(searcher: Searcher, queries: Sequence[Question]) -> list[Sequen
     A question of the archive is read as it is. A title all in capitals is read in lower case.
     """
     typed = [replace(query, language=find_language(searcher, query)) for query in queries]
-    said = [
-        [replace(one, title=text, body="") for text in split_request(one.title, one.language)]
-        if one.id.startswith(TYPED_QUERY_ID) else []
-        for one in typed
+    parts = [split_parts(one.title) if one.id.startswith(TYPED_QUERY_ID) else () for one in typed]
+    said = [[replace(one, title=part.text, body="") for part in own] for one, own in zip(typed, parts, strict=True)]
+    several = [
+        one for own, sentences in zip(parts, said, strict=True) if len(own) > 1
+        for part, one in zip(own, sentences, strict=True) if not part.is_talk
     ]  # fmt: skip
-    talk = searcher.find_talk(several) if (several := [one for own in said if len(own) > 1 for one in own]) else ()
-    asked = [[one.title for one in own if one not in talk] or [one.title for one in own] for own in said]
-    rows = zip(queries, typed, asked, strict=True)
-    return [_find_readings(one, sentences) if sentences else [query] for query, one, sentences in rows]
+    odds = searcher.find_talk(several) if several else {}
+    asked = [
+        [one.title for part, one in zip(own, sentences, strict=True) if not _is_talk(part, odds.get(one))]
+        for own, sentences in zip(parts, said, strict=True)
+    ]
+    rows = zip(queries, typed, parts, asked, strict=True)
+    return [
+        _find_readings(one, sentences or [part.text for part in own]) if own else [query]
+        for query, one, own, sentences in rows
+    ]
+
+
+def _is_talk(part: Part, odds: float | None) -> bool:
+    """Return whether a sentence is talk: by its meaning, the more easily if its words are those of talk, too."""
+    return part.is_talk if odds is None else odds > (0.0 if part.odds > 0 else MIN_TALK_ODDS)
 
 
 def _find_readings(query: Question, sentences: Sequence[str]) -> Sequence[Question]:
-    """Return the readings of a query. sentences: those of its title that are no courtesies."""
+    """Return the readings of a query. sentences: those of its title that are not talk."""
     language = query.language
     whole = " ".join(sentences)
     texts = [whole]

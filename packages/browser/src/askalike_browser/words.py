@@ -105,7 +105,7 @@ class WordIndex:
             "fieldWeights": settings.weights or (1.0,),
             "totals": [sum(row.terms[n].total() for row in self._rows if row.is_own) for n in self._fields],
             "owned": sum(row.is_own for row in self._rows),
-            "endings": find_endings(self._words | Counter(rules["courtesies"]["stems"].items())),
+            "endings": find_endings(self._words),
             "minBeginning": MIN_BEGINNING,
             "maxEnding": MAX_ENDING,
             "joins": settings.joined,

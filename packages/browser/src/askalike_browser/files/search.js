@@ -52,8 +52,6 @@ globalThis.askalikeSite ??= (() => {
     for (let term = 0; term + 1 < starts.length; term++)
       for (let at = starts[term] + 1; at < starts[term + 1]; at++) rows[at] += rows[at - 1]
     prepareRules()
-    own.stems = new Map(Object.entries(rules.courtesies.stems))
-    own.smallTerms = new Set(own.stems.values())
     Object.assign(own, makeReader(rules, findContentTerms))
     own.titled = new Map()
     titles.titles.forEach((title, n) => {
@@ -102,8 +100,8 @@ globalThis.askalikeSite ??= (() => {
     return word
   }
   // The terms of a text without function words, whose words with hyphens are several.
-  const findContentTerms = (text) => analyze(text, false).filter(({ word }) => !own.stopWords.has(word)).map(({ word, term }) =>
-    own.stems.get(word) ?? own.terms[term] ?? stem(word, own.smallTerms))
+  const findContentTerms = (text) => analyze(text, false).filter(({ word }) => !own.stopWords.has(word))
+    .map(({ word, term }) => own.terms[term] ?? word)
   const divide = (word) => words.contracts
     ? word.split(own.hyphen).map((part) => part.replaceAll("’", "'").replace(/'[sS]$/, "").replaceAll("'", ""))
     : word.split(own.joint)

@@ -3,6 +3,7 @@
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -28,7 +29,13 @@ from askalike import (
 )
 from askalike.plugin.commands import format_count
 from askalike.plugin.features import plain_text
-from askalike.plugin.measuring import BinomialProportion, PointInTimeArchive, require_shares
+from askalike.plugin.measuring import (
+    ArchiveState,
+    BinomialProportion,
+    Calibration,
+    PointInTimeArchive,
+    require_shares,
+)
 from askalike.plugin.training import Clusters
 from askalike_research.replay.judging import Judged, RightEstimate, estimate_right
 from askalike_research.replay.replay import WORDING_REMARK, check_trained_before
@@ -228,7 +235,8 @@ def backtest(
 
     Everything is of that moment, as in a replay: the texts searched, their statistics, the known duplicates, and what
     the ranker has learned. If the archive's older labels suffice, the ranker is calibrated on them, and again each time
-    that a tenth of the questions has changed; scores are then probabilities, else similarities.
+    that a tenth of the questions has changed; scores are then probabilities, else similarities. If a later calibration
+    is refused, that before it stays in use.
 
     last: the number of questions. weeks: the weeks before the latest question, instead of `last`. k: the suggestions
     of a comment. thresholds: by default those at which COMMENTED_SHARES of the questions get a comment. precision,
@@ -300,6 +308,7 @@ class _PastRetriever:
         self._archive, self._ranker, self._k, self._targets = archive, ranker, k, targets
         self.guaranteed: float | None = None
         self.prevalence: float | None = None
+        self._calibration: Calibration | None = None
         self._calibrate()
         self._retriever = ArchiveRetriever(archive, ranker)
 
@@ -323,25 +332,27 @@ class _PastRetriever:
         return self.prevalence is not None
 
     def _calibrate(self) -> None:
-        """Calibrate on all duplicate links of the past, if they suffice."""
+        """Calibrate on all duplicate links of the past, if they suffice; what is refused leaves the one before."""
         if self._targets is None:
             return
         precision, guarantee = self._targets
         view = self._archive.view()
         prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
-        try:
-            report = calibrate(
+        found: Calibration | None = None
+        with suppress(ArchiveError, SettingsError):
+            found = calibrate(
                 self._archive, self._ranker, "duplicates", precision=precision, guarantee=guarantee,
                 prevalence=prevalence or 1.0,
-            )  # fmt: skip
-        except (ArchiveError, SettingsError):
-            return
-        if not report.calibration.is_sure:
-            return
-        report.calibration.save(self._archive.path)
-        if self.guaranteed is None and report.calibration.threshold:
-            self.guaranteed = report.calibration.threshold.probability
-        self.prevalence = prevalence if self.prevalence is None else self.prevalence
+            ).calibration  # fmt: skip
+        if found and found.is_sure:
+            self._calibration = found
+            self.prevalence = prevalence if self.prevalence is None else self.prevalence
+            if self.guaranteed is None and found.threshold:
+                self.guaranteed = found.threshold.probability
+        elif self._calibration:
+            self._calibration = self._calibration.model_copy(update={"state": ArchiveState.from_view(view)})
+        if self._calibration:
+            self._calibration.save(self._archive.path)
 
 
 def _copy_vectors(archive: Path, past: Path) -> None:
