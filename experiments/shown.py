@@ -2,7 +2,7 @@
 
 python experiments/shown.py TEXTS ARCHIVE:QUERIES[:SISTER] … > experiments/reports/shown.json
 
-TEXTS is the folder people/ or people/test/, of which nothing was chosen on the latter. QUERIES is the name of the
+TEXTS is the folder people/, people/test/ or people/blind/, on which alone nothing was chosen. QUERIES is the name of the
 archive in these texts, or a split of the archive. SISTER is another archive, whose titles are
 asked, too. The archive's own ranker answers, by the engine that every way of searching uses. Each kind of query is a
 row: as people ask (plain), the same with a greeting before and thanks behind (polite), the first 60 % of own titles
