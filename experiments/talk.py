@@ -35,6 +35,7 @@ from askalike.text.clean import plain_text
 from askalike.text.passages import split_sentences
 
 FOLDER = Path(__file__).parent
+PACKAGED = Path(talk.__file__).with_name(talk.MODEL_FILE)
 SEED, TEXTS, FEW_TEXTS, USUAL = 0, 6000, 1500, 8
 """Number of texts in a language, in all and with something left out, and how often a short phrase is drawn."""
 EPOCHS, RATE, L2, DROPPED = 16, 0.1, 1e-3, 0.3
@@ -527,7 +528,7 @@ def main() -> None:
     learner = Learner(options.archives)
     whole = learner.learn()
     if options.write:
-        whole.install(Path(talk.__file__).with_name(talk.MODEL_FILE))
+        whole.install(PACKAGED)
     rows = [{"learned": "all"} | measure(learner, whole, code) for code in LANGUAGES]
     rows += [
         {"learned": f"all but {code}"} | measure(learner, learner.learn(code, texts=FEW_TEXTS), code)
