@@ -18,6 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from askalike.core.arrays import Array, Floats32
+from askalike.text.clean import SURROGATE
 from askalike.text.passages import split_sentences
 
 MODEL_FILE = "talk.npz"
@@ -182,7 +183,7 @@ def _spread(numbers: Array) -> Array:
 @lru_cache(20_000)
 def _read_word(word: str) -> tuple[int, int, int, int]:
     """Return the hashes of a word, of its first four and its last three letters, and what it looks like."""
-    plain = _DRAWN_OUT.sub(r"\1", _DIGIT.sub("0", word.lower()))
+    plain = _DRAWN_OUT.sub(r"\1", _DIGIT.sub("0", SURROGATE.sub("\ufffd", word.lower())))
     is_upper = word.isupper() and len(word) > 1
     look = 1 if word[0].isdecimal() else 2 if is_upper else 3 if word[0].isupper() else 4 if word[0].isalpha() else 5
     return crc32(plain.encode()), crc32(plain[:4].encode()), crc32(plain[-3:].encode()), look
