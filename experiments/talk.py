@@ -13,6 +13,7 @@ import argparse
 import json
 import random
 import re
+import shlex
 import sys
 import tempfile
 from collections import defaultdict
@@ -33,6 +34,7 @@ from askalike.store import Archive
 from askalike.text import talk
 from askalike.text.clean import plain_text
 from askalike.text.passages import split_sentences
+from askalike_research.experiments.provenance import collect_provenance
 
 FOLDER = Path(__file__).parent
 PACKAGED = Path(talk.__file__).with_name(talk.MODEL_FILE)
@@ -537,6 +539,9 @@ def main() -> None:
     for name, queries, code in LEFT_OUT:
         model = learner.learn(source=name, texts=FEW_TEXTS)
         rows.append({"learned": f"all but {name}"} | measure(learner, model, code, queries))
+    command = shlex.join(["python", "experiments/talk.py", *(place.name for place in options.archives)])
+    with Archive.open(options.archives[0]) as archive:
+        rows = [row | {"provenance": collect_provenance(archive, command)} for row in rows]
     print("[", ",\n".join(map(json.dumps, rows)), "]", sep="\n")
 
 
