@@ -15,7 +15,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 41, 207), ("hybrid", False, 38, 162), ("bm25", True, 29, 138), ("bm25", False, 27, 109)],
+    [("hybrid", True, 41, 205), ("hybrid", False, 38, 160), ("bm25", True, 29, 136), ("bm25", False, 27, 107)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     counted = count_search(archive, ranker, explain=explain)

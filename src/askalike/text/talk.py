@@ -158,26 +158,16 @@ def read_words(text: str) -> Words | None:
     numbers[REACH:-REACH] = np.cumsum(np.isin(gaps, ENDINGS))
     at = REACH + np.arange(n)
     templates, bag = _read_model()["templates"].astype(int), _read_model()["bag"].astype(int)
-    mixed = _hash_numbers(range(len(templates)))
+    kinds = np.concatenate([np.arange(len(templates)), len(templates) + (bag > 0)]).astype(np.uint32)
+    mixed = np.tile(kinds[:, None] * np.uint32(2654435761), n)
     for rows, offsets in templates[..., None].transpose(1, 2, 0, 3):
-        mixed = mixed * np.uint32(31) + table[rows, offsets + at]
+        mixed[: len(templates)] = mixed[: len(templates)] * np.uint32(31) + table[rows, offsets + at]
     near = bag[:, None] + at
-    bag = _hash_numbers(len(templates) + (bag > 0)) * np.uint32(31) + table[_READ.index("begin"), near] * (
-        numbers[near] == numbers[at]
-    )
-    return Words(spans, gaps, _spread(np.concatenate([mixed, bag.astype(np.uint32)])).T)
-
-
-def _hash_numbers(numbers: Sequence[int] | Array) -> Array:
-    """Return a hash of the number of each feature, (n, 1)."""
-    return (np.array(numbers, np.uint32) * np.uint32(2654435761))[:, None]
-
-
-def _spread(numbers: Array) -> Array:
-    """Return numbers of weights: the high bits of well-mixed numbers."""
+    begins = table[_READ.index("begin"), near] * (numbers[near] == numbers[at])
+    mixed[len(templates) :] = mixed[len(templates) :] * np.uint32(31) + begins
     for shift, factor in _SPREAD:
-        numbers = (numbers ^ (numbers >> np.uint32(shift))) * np.uint32(factor)
-    return (numbers >> np.uint32(32 - SIZE_BITS)).astype(np.int32)
+        mixed = (mixed ^ (mixed >> np.uint32(shift))) * np.uint32(factor)
+    return Words(spans, gaps, (mixed >> np.uint32(32 - SIZE_BITS)).astype(np.int32).T)  # the well-mixed high bits
 
 
 @lru_cache(20_000)
