@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shown import read
 
 from askalike import rankers
 from askalike.core.hits import CORRECTED, PAIR, Explanation
@@ -104,7 +105,7 @@ def shorten(place: str) -> str:
 
 def collect(retriever: ArchiveRetriever, texts: Path, name: str, language: str) -> list[Question]:
     """Return people's questions, and as many of the archive's own, without their bodies."""
-    rows = [line.split("\t") for line in (texts / "colloquial.tsv").read_text(encoding="utf-8").splitlines()]
+    rows = read(texts / "colloquial.tsv")
     asked = [
         Question(f"asked {n}", text) for n, (of, _, code, text) in enumerate(rows) if (of, code) == (name, language)
     ]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Self
 import numba
 import numpy as np
 from scipy.optimize import minimize
+from shown import read
 
 from askalike import encoders
 from askalike.calibration.abstention import everyday_questions
@@ -218,8 +219,7 @@ class Writer:
 def read_rows(name: str = "talk.tsv") -> dict[str, dict[str, list[str]]]:
     """Return language → kind → its texts."""
     rows: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
-        code, kind, text = line.split("\t")
+    for code, kind, text in read(FOLDER / name):
         rows[code][kind].append(text)
     return rows
 
@@ -234,11 +234,8 @@ def read_matter(
     for code, kinds in rows.items():
         matter[code]["written"] += [split_sentences(text) for text in kinds["matter"]]
     for table in ("colloquial", "translations", "everyday"):
-        for code, text in [
-            (line.split("\t")[0 if table == "everyday" else 2], line.split("\t")[-1])
-            for line in (FOLDER / "people" / f"{table}.tsv").read_text(encoding="utf-8").splitlines()
-        ]:
-            matter[code]["people"].append(split_sentences(text))
+        for row in read(FOLDER / "people" / f"{table}.tsv"):
+            matter[row[0 if table == "everyday" else 2]]["people"].append(split_sentences(row[-1]))
     for place in places:
         with Archive.open(place) as archive:
             view = archive.view()
@@ -297,13 +294,13 @@ class Examples(NamedTuple):
     @classmethod
     def of_texts(cls, texts: Sequence[Sequence[Piece]]) -> Self:
         """Read texts."""
-        read = [(words, labels) for words, labels in map(label, texts) if words]
-        words = [words for words, _ in read]
-        counts = [len(labels) for _, labels in read]
+        labelled = [(words, labels) for words, labels in map(label, texts) if words]
+        words = [words for words, _ in labelled]
+        counts = [len(labels) for _, labels in labelled]
         return cls(
             np.concatenate([one.features for one in words]),
             np.concatenate([one.gaps for one in words]),
-            np.concatenate([labels for _, labels in read]).astype(np.int64),
+            np.concatenate([labels for _, labels in labelled]).astype(np.int64),
             np.cumsum([0, *counts]),
         )
 
@@ -484,12 +481,11 @@ class Learner:
 def read_tests(code: str, archive: str = "") -> list[list[Piece]]:
     """Return the polite texts of people/test/ in a language as pieces. archive: the only one asked."""
     folder = FOLDER / "people" / "test"
-    rows = [line.split("\t") for line in (folder / "colloquial.tsv").read_text(encoding="utf-8").splitlines()]
+    rows = read(folder / "colloquial.tsv")
     asked = [text for name, _, language, text in rows if language == code and archive in ("", name)]
-    everyday = [line.split("\t") for line in (folder / "everyday.tsv").read_text(encoding="utf-8").splitlines()]
-    asked += [] if archive else [text for language, _, text in everyday if language == code]
-    frames = [line.split("\t") for line in (folder / "polite.tsv").read_text(encoding="utf-8").splitlines()]
-    frames = [[part.replace("\\n", "\n") for part in rest] for language, *rest in frames if language == code]
+    asked += [] if archive else [text for language, _, text in read(folder / "everyday.tsv") if language == code]
+    frames = [row[1:] for row in read(folder / "polite.tsv") if row[0] == code]
+    frames = [[part.replace("\\n", "\n") for part in frame] for frame in frames]
     return [
         [(before, True), (f" {text}", False), (f" {after}", True)]
         for n, text in enumerate(asked)

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import default_ranker
-from benchmark_tables import benchmark_sections, fan_out_table, markdown_table
+from benchmark_tables import ROOT, benchmark_sections, fan_out_table, markdown_table
 from papers_tables import fill_tables
 from results_figures import draw_engines, draw_figures
 
 from askalike.evaluation.evaluate import get_rule
 
-ROOT = Path(__file__).resolve().parents[3]
 REPORTS = ROOT / "experiments" / "reports"
 PAGES = ROOT / "docs" / "results"
 PAPERS = ROOT / "packages" / "learning" / "docs" / "papers.md"

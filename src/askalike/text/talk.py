@@ -157,7 +157,7 @@ def read_words(text: str) -> Words | None:
     numbers = np.zeros(n + 2 * REACH, np.int64)
     numbers[REACH:-REACH] = np.cumsum(np.isin(gaps, ENDINGS))
     at = REACH + np.arange(n)
-    templates, bag = _read_model()["templates"].astype(int), _read_model()["bag"].astype(int)
+    templates, bag = _read_model()["templates"], _read_model()["bag"]
     kinds = np.concatenate([np.arange(len(templates)), len(templates) + (bag > 0)]).astype(np.uint32)
     mixed = np.tile(kinds[:, None] * np.uint32(2654435761), n)
     for rows, offsets in templates[..., None].transpose(1, 2, 0, 3):
@@ -215,4 +215,4 @@ def _read_model() -> Mapping[str, Array]:
     which offset, or the beginning of a word at an offset of `bag`, in the same sentence.
     """
     with files("askalike.text").joinpath(MODEL_FILE).open("rb") as file, np.load(file) as model:
-        return dict(model)
+        return dict(model) | {name: model[name].astype(np.int64) for name in ("templates", "bag")}
