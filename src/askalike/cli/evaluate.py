@@ -1,9 +1,8 @@
 """askalike evaluate, split: how well rankers find the relevant questions."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typer import Option
 
@@ -65,55 +64,32 @@ def evaluate_command(
     ```
     """
     wanted = options.split_list(measures)
+    result: Evaluation | MacroEvaluation
     if run and qrels:
-        measured = _measure_run(run, qrels, wanted, rule)
+        heading, judgements = str(run), str(qrels)
+        result = evaluate_files(run, qrels, wanted, rule)
     elif run and directory:
-        measured = _measure_run_on(directory, run, split, wanted, rule)
+        with Archive.open(directory) as archive:
+            name = split or evaluation_split(archive)
+            result = evaluate_run(archive, run, name, wanted, rule)
+        judgements = f"{directory}, split {name}"
+        heading = f"{run} on {judgements}"
     elif directory and not qrels:
         with Archive.open(directory, engine) as archive, progress_bar("evaluating") as report:
             built = options.build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
-            measured = _Measured(_describe_ranking(archive, directory, built, name), result)
+            heading = _describe_ranking(archive, directory, built, name)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE with it or with --qrels FILE")
-    if per_query:
-        write_output(per_query, to_csv(measured.result.per_query_table()))
-    print(to_json(measured.as_dict()) if json else measured.as_text())
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """The measures of a run or a ranker."""
-
-    heading: str
-    result: Evaluation | MacroEvaluation
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything except the values of single queries, for JSON."""
-        return {"heading": self.heading, **self.result.as_dict()}
-
-    def as_text(self) -> str:
-        """Return the heading and the table, for people."""
-        return f"{self.heading}\n\n{to_text(self.result.table()).rstrip()}"
-
-
-def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> _Measured:
-    return _describe_run(str(run), run, str(qrels), evaluate_files(run, qrels, measures, rule))
-
-
-def _measure_run_on(archive: Path, run: Path, split: str | None, measures: Sequence[str], rule: str) -> _Measured:
-    with Archive.open(archive) as opened:
-        name = split or evaluation_split(opened)
-        result = evaluate_run(opened, run, name, measures, rule)
-        labels = f"{archive}, split {name}"
-    return _describe_run(f"{run} on {labels}", run, labels, result)
-
-
-def _describe_run(heading: str, run: Path, judgements: str, result: Evaluation | MacroEvaluation) -> _Measured:
-    if unjudged := as_evaluation(result).unjudged:
+    if run and (unjudged := as_evaluation(result).unjudged):
         print_remark(f"askalike: {run}: {format_count(unjudged, 'query')} not judged in {judgements}, and not counted")
-    return _Measured(heading, result)
+    if per_query:
+        write_output(per_query, to_csv(result.per_query_table()))
+    if json:
+        print(to_json({"heading": heading, **result.as_dict()}))
+    else:
+        print(f"{heading}\n\n{to_text(result.table()).rstrip()}")
 
 
 def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: str) -> str:
