@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import rankers
 from askalike.core import registry
+from askalike.core.arrays import Docids
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.iteration import Progress
@@ -18,7 +19,7 @@ from askalike.core.records import Question
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.models import SEED_SETTING, list_recipes
-from askalike.rankers._queries_and_results import Texts
+from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Neighbours, Searcher
 from askalike.store import Snapshot, TrainingView
@@ -136,7 +137,7 @@ class CompositeRanker(Ranker):
 
 
 class CompositeSearcher(Searcher):
-    """The searchers of a composite ranker's parts, all opened on one view."""
+    """The searchers of a composite ranker's parts, all opened on one view. The last part scores and explains."""
 
     def __init__(self, ranker: CompositeRanker, view: Snapshot) -> None:
         super().__init__(ranker.name, view)
@@ -159,6 +160,16 @@ class CompositeSearcher(Searcher):
         retrieving = [part for part in self.parts if part.proposes]
         chosen = next((part for part in retrieving if part.has_similarity), retrieving[0])
         return chosen.find_neighbours(questions, k)
+
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        return self.parts[-1].score(queries, docids, known)
+
+    def explain(
+        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
+    ) -> list[Explanations]:
+        return self.parts[-1].explain(retrieved, docids, texts, exact=exact)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from askalike.core.arrays import Docids
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved
 from askalike.rankers._ranker import Ranker
 from askalike.store import Snapshot
 
@@ -55,13 +54,3 @@ class CascadeSearcher(CompositeSearcher):
         first = self.parts[0].retrieve(queries, self.depth, allowed)
         ranked = self.parts[1].score(queries, first.docids).best(k)
         return ranked if first.vectors is None else replace(ranked, vectors=first.vectors)
-
-    def score(
-        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
-    ) -> Retrieved:
-        return self.parts[1].score(queries, docids, known)
-
-    def explain(
-        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
-    ) -> list[Explanations]:
-        return self.parts[1].explain(retrieved, docids, texts, exact=exact)

@@ -11,7 +11,7 @@ from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
 from askalike.core.filters import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._queries_and_results import Explanations, ResolvedQuery, Retrieved, Texts
+from askalike.rankers._queries_and_results import ResolvedQuery, Retrieved
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import DEPTH_FACTOR, retrieve
 from askalike.store import Snapshot
@@ -88,13 +88,3 @@ class DistinctSearcher(CompositeSearcher):
             if not any(len(first) < k and len(docids) == depth for first, docids in pairs):
                 return every.select(firsts)
             depth *= DEPTH_FACTOR
-
-    def score(
-        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
-    ) -> Retrieved:
-        return self.part.score(queries, docids, known)
-
-    def explain(
-        self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts, *, exact: bool = False
-    ) -> list[Explanations]:
-        return self.part.explain(retrieved, docids, texts, exact=exact)
