@@ -37,7 +37,7 @@ from askalike.service.processes.protocol import configure
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import RateLimiter, create_rates
 from askalike.store import Archive, View
-from askalike.store.keys import has_active_key, verify_key
+from askalike.store.keys import count_active_keys, verify_key
 from askalike.text.clean import readable_text
 
 SEARCH_RESULTS = 10
@@ -311,7 +311,7 @@ def serve_http(
         listen(host, port) as listener,
         TemporaryDirectory(prefix="askalike-") as folder,
     ):
-        if not keyless and not has_active_key(keys):
+        if not keyless and not count_active_keys(keys):
             raise SettingsError(f"a key is needed at {host}; make one: askalike keys create {archive}")
         limiter = RateLimiter(create_rates(Path(folder) / "rates"), limits.requests_per_s, limits.burst)
         app = CallerMiddleware(app, None if keyless else keys, limiter)

@@ -108,11 +108,6 @@ def has_key_for_origin(archive: Database, origin: str) -> bool:
     return bool(fetch_int(archive, "SELECT COUNT(*) FROM api_keys WHERE origin = ? AND revoked_at IS NULL", origin))
 
 
-def has_active_key(archive: Archive) -> bool:
-    """Return whether there is a key that is not revoked."""
-    return any(key.revoked_at is None for key in list_keys(archive))
-
-
 def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
     """Begin a session that ends after a number of hours, or with its key; return its secret."""
     secret = secrets.token_urlsafe(32)

@@ -23,7 +23,7 @@ from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess,
 from askalike.service.settings import ServiceSettings
 from askalike.service.shared_files import SharedFiles, process_name
 from askalike.store import Archive
-from askalike.store.keys import has_active_key
+from askalike.store.keys import count_active_keys
 
 POLL_S = 0.2
 MAX_SLEEP_S = 1.5
@@ -176,7 +176,7 @@ def _check_archives(settings: ServiceSettings) -> dict[str, str]:
         try:
             with Archive.open(path) as archive:
                 archive.require_intact()
-                if not settings.keyless and not has_active_key(archive):
+                if not settings.keyless and not count_active_keys(archive):
                     needed = f"{settings.host} needs one: askalike keys create {path}"
                     raise SettingsError(f"{path}: has no keys; {needed}")
         except ArchiveError as error:
