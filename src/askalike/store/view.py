@@ -335,20 +335,6 @@ class View(Snapshot):
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def _where_clause(
-        self, kind: DocumentKind, since: int = 0, prefix: str = "", with_answers: bool = False
-    ) -> tuple[str, list[Any]]:
-        where, values = self._conditions(prefix)
-        if since:  # keeps rows in number order, for which SQLite would otherwise read the whole table
-            changed = f"SELECT number FROM {kind} WHERE change > ?"
-            values.append(since)
-            if with_answers and kind == "questions":
-                joined = f"answers a JOIN questions q ON {ACCEPTED_SQL}"
-                changed += f" UNION SELECT q.number FROM {joined} WHERE a.change > ?"
-                values.append(since)
-            where.append(f"{prefix}number IN ({changed})")
-        return (f" WHERE {' AND '.join(where)}" if where else "", values)
-
     def _conditions(self, prefix: str = "") -> tuple[list[str], list[Any]]:
         """Return the SQL conditions for rows of the view, with their values."""
         where: list[str] = []
@@ -364,8 +350,17 @@ class View(Snapshot):
     def _stream_rows(
         self, kind: DocumentKind, sql: str, since: int, prefix: str = "", with_answers: bool = False
     ) -> Iterator[tuple[Any, ...]]:
-        where, values = self._where_clause(kind, since, prefix, with_answers)
-        cursor = self._connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
+        where, values = self._conditions(prefix)
+        if since:  # keeps rows in number order, for which SQLite would otherwise read the whole table
+            changed = f"SELECT number FROM {kind} WHERE change > ?"
+            values.append(since)
+            if with_answers:
+                joined = f"answers a JOIN questions q ON {ACCEPTED_SQL}"
+                changed += f" UNION SELECT q.number FROM {joined} WHERE a.change > ?"
+                values.append(since)
+            where.append(f"{prefix}number IN ({changed})")
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        cursor = self._connection.execute(f"{sql}{condition} ORDER BY {prefix}number", values)
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield from rows
 
