@@ -84,17 +84,14 @@ class ArchiveWords:
         return *packed, *sign_terms(*packed)
 
     @lazy_property
-    def _logged(self) -> Counter[str]:
+    def logged(self) -> Counter[str]:
+        """The number of logged queries that have a term, by term."""
         texts, language = self._view.logged_titles(MAX_LOGGED), self._view.language
         return Counter(term for text in texts for term in {*self._analyzer.analyze(text, language)})
 
     def has(self, word: str) -> bool:
         """Return whether a title has a word, in lower case."""
         return word in self._counts
-
-    def count_logged(self, term: str) -> int:
-        """Return the number of logged queries that have a term."""
-        return self._logged[term]
 
     def beginning_with(self, beginning: str) -> Iterator[tuple[int, str]]:
         """Yield how often a word with that beginning is in titles, and the word."""
@@ -150,7 +147,7 @@ class WordCompleter:
         own = "".join(self._analyzer.analyze(typed, language)[:1])
         written = self._find_written(typed, language) if len(typed) >= MIN_LETTERS else {}
         stored = self._postings.speller.count([own, *written, *self._postings.complete(typed)])
-        counts = {term: n + self._words.count_logged(term) for term, n in stored.items()}
+        counts = {term: n + self._words.logged[term] for term, n in stored.items()}
         if not counts:
             return Completion()
         likely = max(counts, key=lambda term: (counts[term], term == own))
