@@ -189,10 +189,8 @@ def main() -> None:
             raise
         _discard_output()  # the reader has closed the pipe, as `head -1` does
         sys.exit(0)
-    except MemoryError:
-        _exit_with_error("the memory does not suffice; allow more of it, or give the command less to do at once")
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
+    except (MemoryError, OSError) as error:
+        if isinstance(error, MemoryError) or error.errno == errno.ENOMEM:
             _exit_with_error("the memory does not suffice; allow more of it, or give the command less to do at once")
         if error.errno not in DISK_ERRORS:
             raise

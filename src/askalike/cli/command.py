@@ -91,7 +91,7 @@ def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:
     """Give each option a name for its value: `a|b` for a choice, `N` for an integer, nothing for a flag."""
     for parameter in parameters:
         if isinstance(parameter, TyperArgument):
-            parameter.display_type_rich = _show_nothing  # type: ignore[method-assign]  # its own name says it all
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # its own name says it all
         elif getattr(parameter, "is_flag", False):
             parameter.metavar = ""
         elif parameter.metavar is None:
@@ -100,10 +100,6 @@ def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:
             )
             parameter.metavar = VALUE_NAMES.get(kind, kind)
     return parameters
-
-
-def _show_nothing(ctx: Any) -> None:
-    """Show no type for an argument: its name makes it clear."""
 
 
 class Needs(NamedTuple):

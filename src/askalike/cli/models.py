@@ -1,6 +1,5 @@
 """askalike encoder, models, promote, rollback, distil: the encoders, models and active ranker of an archive."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,17 +148,15 @@ def _package_table() -> Table:
 
 def _trial_table(trials: list[EncoderTrial]) -> Table:
     table = plain_table("ranker", ">title", ">rephrasing", ">ms a search", ">questions/s")
-    for row in map(_trial_row, trials):
-        table.add_row(*row)
+    for trial in trials:
+        table.add_row(
+            f"words and {trial.encoder}" if trial.encoder else "without an encoder",
+            f"{100 * trial.typed_titles:.1f} %",
+            "–" if trial.rephrasings is None else f"{100 * trial.rephrasings:.1f} %",
+            f"{trial.query_ms:.1f}",
+            f"{trial.questions_per_s:,.0f}",
+        )
     return table
-
-
-def _trial_row(trial: EncoderTrial) -> Iterator[str]:
-    yield f"words and {trial.encoder}" if trial.encoder else "without an encoder"
-    yield f"{100 * trial.typed_titles:.1f} %"
-    yield "–" if trial.rephrasings is None else f"{100 * trial.rephrasings:.1f} %"
-    yield f"{trial.query_ms:.1f}"
-    yield f"{trial.questions_per_s:,.0f}"
 
 
 REFUSED_EXIT_CODE = 1
