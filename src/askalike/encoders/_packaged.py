@@ -13,6 +13,8 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import compute_sha256
 from askalike.encoders import Role
 from askalike.encoders.pretrained import EncodingSettings, FoundModel, PretrainedEncoder
+from askalike.encoders.transformer.architectures import Transformer
+from askalike.encoders.transformer.modules import POOLINGS, normalise
 
 
 class PackageFile(NamedTuple):
@@ -95,3 +97,13 @@ class PackagedEncoder(PretrainedEncoder):
     def _load_model(self, role: Role) -> Any:
         self.package.require_files()
         return super()._load_model(role)
+
+    def _build_model(self, transformer: Transformer, tokenizer: Any, max_tokens: int) -> Any:
+        """Return the model of a transformer: a text's vector is the mean of its tokens' states, of length 1."""
+        from askalike.encoders.transformer.compiled_layers import BuiltLayers
+        from askalike.encoders.transformer.model import OnnxModel, TextLimits
+
+        layers = BuiltLayers(transformer, self._bits)
+        steps = (POOLINGS["mean"], normalise)
+        limits = TextLimits(max_tokens, lowercase=False)
+        return OnnxModel.of_parts(layers, steps, tokenizer, limits, self.settings.threads)

@@ -81,15 +81,8 @@ class E5SmallEncoder(PackagedEncoder):
     """As the authors advise for texts of one kind."""
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.transformer.compiled_layers import BuiltLayers
-        from askalike.encoders.transformer.model import OnnxModel, TextLimits
-        from askalike.encoders.transformer.modules import POOLINGS, normalise
-
         file = read_e5_file(*self.package.require_files())
-        layers = BuiltLayers(file.transformer, self._bits)
-        steps = (POOLINGS["mean"], normalise)
-        limits = TextLimits(file.transformer.max_tokens, lowercase=False)
-        return OnnxModel.of_parts(layers, steps, file.make_tokenizer(), limits, self.settings.threads)
+        return self._build_model(file.transformer, file.make_tokenizer(), file.transformer.max_tokens)
 
 
 class PackedRows(CompressedRows):

@@ -18,7 +18,7 @@ from askalike.core.arrays import Array, Floats32
 from askalike.core.errors import InputError
 from askalike.encoders import Role
 from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
-from askalike.encoders.transformer.architectures import Architecture
+from askalike.encoders.transformer.architectures import Architecture, Transformer
 from askalike.encoders.transformer.weights import CompressedRows
 
 CONFIG = {"model_type": "bert", "num_attention_heads": 12, "num_hidden_layers": 6, "hidden_act": "gelu"}
@@ -58,16 +58,9 @@ class MinilmL6Encoder(PackagedEncoder):
     talk_direction = "minilm_l6"
 
     def _load_model(self, role: Role) -> Any:
-        from askalike.encoders.transformer.architectures import Transformer
-        from askalike.encoders.transformer.compiled_layers import BuiltLayers
-        from askalike.encoders.transformer.model import OnnxModel, TextLimits
-        from askalike.encoders.transformer.modules import POOLINGS, normalise
-
         weights, vocabulary = self.package.require_files()
-        layers = BuiltLayers(Transformer(CONFIG, read_int8_bert(weights), weights), self._bits)
-        limits = TextLimits(MAX_TOKENS, lowercase=False)
-        steps = (POOLINGS["mean"], normalise)
-        return OnnxModel.of_parts(layers, steps, make_tokenizer(vocabulary), limits, self.settings.threads)
+        transformer = Transformer(CONFIG, read_int8_bert(weights), weights)
+        return self._build_model(transformer, make_tokenizer(vocabulary), MAX_TOKENS)
 
 
 class ScaledRows(CompressedRows):
