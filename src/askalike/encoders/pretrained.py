@@ -17,11 +17,11 @@ from pydantic import BeforeValidator, Field
 
 from askalike.core import config, registry
 from askalike.core.arrays import Floats32, VectorPart, Vectors
-from askalike.core.errors import InputError, SettingsError
+from askalike.core.errors import SettingsError
 from askalike.core.model_folders import MODULES_FILE, LearnedLabels, find_model
 from askalike.core.records import Answer, Question
 from askalike.encoders import Encoder, RecentVectors, Role, VectorCache, read_model_file
-from askalike.encoders.transformer.modules import has_routes, is_sparse, read_modules
+from askalike.encoders.transformer.modules import has_routes, is_sparse, read_json, read_modules
 from askalike.text.clean import CodeRule, plain_text, require_text
 
 MODEL_FOLDER = "pretrained"
@@ -246,10 +246,7 @@ def _compute_digest(path: Path) -> str:
 def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Role, str]:
     """Return the prompt of queries and of documents: from the settings, else from the model's folder."""
     path = folder / "config_sentence_transformers.json"
-    try:
-        described = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except ValueError as error:
-        raise InputError(f"{path}: not a valid description of a model ({error}); copy the folder again") from None
+    described = read_json(path) if path.exists() else {}
     prompts = described.get("prompts") or {}
     default = prompts.get(described.get("default_prompt_name"), "")
     own: dict[Role, str] = {
