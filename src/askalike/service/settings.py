@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter, LeftOut
-from askalike.core.values import ORIGIN_PATTERN, is_loopback
+from askalike.core.values import is_loopback, parse_origin
 from askalike.search.select import ANSWERED_FIRST
 from askalike.store.retention import MAX_KEEP_DAYS
 
@@ -46,7 +46,7 @@ class ServiceSettings(Settings):
         description="closed or unanswered questions come after answered ones with a score at most this share lower",
     )
 
-    allow_origins: tuple[str, ...] = Field(
+    allow_origins: tuple[Annotated[str, AfterValidator(parse_origin)], ...] = Field(
         (), description="sites whose pages may send requests, such as https://forum.example"
     )
     require_keys: bool = Field(False, description="whether loopback requires a key, too")
@@ -84,14 +84,6 @@ class ServiceSettings(Settings):
         description="days for which queries, feedback and undecided drafts are stored; 0 stores none; by default those "
         "named before, or 90",
     )
-
-    @field_validator("allow_origins")
-    @classmethod
-    def _validate_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        for origin in origins:
-            if not ORIGIN_PATTERN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is not an origin; expected https://HOST, without a path")
-        return origins
 
     @model_validator(mode="after")
     def _require_whole_endpoint(self) -> Self:
