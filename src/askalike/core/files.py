@@ -4,6 +4,7 @@
 """
 
 import bz2
+import csv
 import fcntl
 import gzip
 import hashlib
@@ -12,7 +13,7 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,21 @@ def write_output(path: Path, content: str | bytes) -> Path:
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     return path
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> int:
+    """Write a table that a person asked for, atomically; return the number of its rows. Raises InputError."""
+    n_rows = 0
+    try:
+        with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(header)
+            for row in rows:
+                table.writerow(row)
+                n_rows += 1
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
+    return n_rows
 
 
 @contextmanager

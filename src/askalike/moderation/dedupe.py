@@ -1,15 +1,14 @@
 """Finds the duplicate clusters of a whole archive, and proposes an original for each, with the reason."""
 
-import csv
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import NamedTuple
 
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.files import replace_file
+from askalike.core.files import write_csv
 from askalike.core.iteration import Progress
 from askalike.core.records import Question
 from askalike.evaluation.intervals import BinomialProportion
@@ -88,7 +87,7 @@ def dedupe(
     curve = fit_pair_curve(archive, ranker.name)
     pairs = {pair: curve.probability(similarity) for pair, similarity in find_pairs(archive, ranker, progress).items()}
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, min_probability)]
-    _write_csv(path, proposals)
+    write_csv(path, COLUMNS, chain.from_iterable(map(_csv_rows, proposals)))
     return DedupeReport(min_probability, curve, proposals, *_agreement(archive, ranker, proposals))
 
 
@@ -149,17 +148,6 @@ def _require_writable(path: Path) -> None:
     written = path if path.exists() and not path.is_file() else path.parent
     if not path.parent.is_dir() or not os.access(written, os.W_OK) or path.is_dir():
         raise InputError(f"{path}: cannot be written there; choose another file")
-
-
-def _write_csv(path: Path, proposals: Sequence[ClusterProposal]) -> None:
-    try:
-        with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(COLUMNS)
-            for proposal in proposals:
-                rows.writerows(_csv_rows(proposal))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
 
 
 def _csv_rows(proposal: ClusterProposal) -> Iterator[Sequence[str]]:

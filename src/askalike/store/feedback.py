@@ -3,14 +3,12 @@
 Some of it is held out: it is never used for training, so that rankers can be compared on it.
 """
 
-import csv
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from askalike.core.errors import InputError
-from askalike.core.files import replace_file
+from askalike.core.files import write_csv
 from askalike.core.records import Question, Split
 from askalike.core.values import escape_formula
 from askalike.store.archive import Archive
@@ -117,19 +115,12 @@ def export_feedback(archive: Archive, path: Path) -> int:
     an apostrophe before it. Raises InputError if the file cannot be written.
     """
     view = archive.view()
-    rows = 0
-    try:
-        with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(EXPORT_COLUMNS)
-            for query, document, relevant, verdict in read_verdicts(archive):
-                for text in view.get_questions([document]).values():
-                    row = (query.id, query.title, document, text.title, int(relevant), verdict, query.created_at)
-                    table.writerow(map(escape_formula, row))
-                    rows += 1
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
-    return rows
+    rows = (
+        (query.id, query.title, document, text.title, int(relevant), verdict, query.created_at)
+        for query, document, relevant, verdict in read_verdicts(archive)
+        for text in view.get_questions([document]).values()
+    )
+    return write_csv(path, EXPORT_COLUMNS, (map(escape_formula, row) for row in rows))
 
 
 def _mark_held_out(pairs: Iterable[PairVerdict]) -> Iterator[tuple[PairVerdict, bool]]:
