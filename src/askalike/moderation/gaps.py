@@ -128,20 +128,14 @@ def restore_gap(archive: Archive, gap: Gap) -> None:
 
 
 def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | None = None) -> list[Gap]:
-    if min_probability:
-        _require_probabilities(archive, ranker)
+    if min_probability and not query_log.has_probabilities(archive):
+        Calibrator.open(archive, ranker or create(None, {}, archive)).check_minimum(0.0)
     groups = _group_by_words(query_log.read_unhelped_queries(archive, min_probability), _build_word_extractor(archive))
     ignored = query_log.ignored_phrasings(archive)
     found = (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups))
     gaps = sorted(found, key=lambda gap: gap.id)
     gaps.sort(key=lambda gap: (gap.count, gap.last_asked_at), reverse=True)
     return gaps
-
-
-def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
-    """Raise UncalibratedError if no logged query has a probability and the ranker is not calibrated."""
-    if not query_log.has_probabilities(archive):
-        Calibrator.open(archive, ranker or create(None, {}, archive)).check_minimum(0.0)
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:

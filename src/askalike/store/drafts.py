@@ -162,7 +162,8 @@ def accept_draft(
             stored = replace(stored, author=copied.author, url=copied.url, license=copied.license)
         others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
         text = draft.body if body is None else body
-        sources = _source_questions(archive, draft)
+        questions = archive.view().get_questions(draft.source_ids)
+        sources = [questions[id] for id in draft.source_ids if id in questions]
         question = _with_origin(Question(id, title, text, accepted_answer_id=stored.id, rephrasings=others), sources)
         question = replace(question, url=question.url or draft.url, created_at=at)
         links = [Link(source.id, id, "duplicate", at) for source in sources]
@@ -191,11 +192,6 @@ def _is_taken_from(text: str, source: str) -> bool:
     length = min(QUOTED_CHARACTERS, len(source))
     quotable = {source[n : n + length] for n in range(len(source) - length + 1)}
     return any(text[n : n + length] in quotable for n in range(len(text) - length + 1))
-
-
-def _source_questions(archive: Archive, draft: Draft) -> list[Question]:
-    questions = archive.view().get_questions(draft.source_ids)
-    return [questions[id] for id in draft.source_ids if id in questions]
 
 
 def _with_origin(question: Question, sources: Sequence[Question]) -> Question:
