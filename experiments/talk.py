@@ -2,11 +2,12 @@
 
 python experiments/talk.py ARCHIVE … [--write] > experiments/reports/talk.json
 
-Texts are made of talk (talk.tsv, written for this, CC0) around what people ask about: everyday questions, the matter
-of the same file, the questions of people/, and the titles and sentences of archives. Each word's kind is known, and a
-conditional random field learns it from hashed features. For each encoder a logistic regression learns the direction in
-which its vectors of talk differ from those of matter. Both are measured on people/test/, of which nothing is learned,
-and with each language and each archive left out of what is learned. --write: write the model into the package.
+Texts are made of talk (talk.tsv, people/polite.tsv, written for this, CC0) around what people ask about: everyday
+questions, the matter of the same file, the questions of people/, and the titles and sentences of archives. Each
+word's kind is known, and a conditional random field learns it from hashed features. For each encoder a logistic
+regression learns the direction in which its vectors of talk differ from those of matter. Both are measured on
+people/test/, of which nothing is learned, and with each language and each archive left out of what is learned.
+--write: write the model into the package.
 """
 
 import argparse
@@ -221,6 +222,10 @@ def read_rows(name: str = "talk.tsv") -> dict[str, dict[str, list[str]]]:
     rows: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for code, kind, text in read(FOLDER / name):
         rows[code][kind].append(text)
+    for code, *frame in read(FOLDER / "people" / "polite.tsv"):
+        for kind, text in zip(("before", "after"), frame, strict=True):
+            lines = [split_sentences(line) for line in text.split("\\n") if line.strip()]
+            rows[code][kind] += [re.sub(r"([()])", r"\\\1", one) for line in lines for one in line]
     return rows
 
 

@@ -10,7 +10,9 @@ from askalike.calibration.abstention import (
     AbstentionRule,
     AbstentionThreshold,
     GradeLimits,
+    LanguageRule,
     everyday_questions,
+    find_direction,
     find_level,
     find_rule,
     fit_abstention,
@@ -18,7 +20,7 @@ from askalike.calibration.abstention import (
 )
 from askalike.cli.search import index_command
 from askalike.core.records import Question
-from askalike.rankers import ResolvedQuery
+from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.search.archive_retriever import ArchiveRetriever
 from askalike.store import Archive
 from calibration.riverside import riverside
@@ -66,9 +68,9 @@ def test_thresholds_of_an_outdated_searcher_are_not_kept(tmp_path, monkeypatch):
 
         threshold, view = AbstentionThreshold(archive, ranker), archive.committed_view()
         monkeypatch.setattr("askalike.calibration.abstention.find_rule", find_while_another_process_commits)
-        assert threshold.prepare(view).usual.related == 0  # nothing was found in an empty index
+        assert threshold.prepare(view).usual.limits.related == 0  # nothing was found in an empty index
         assert threshold.saved_rule is None
-        assert threshold.current_rule(archive.view()).usual.related > 0.2
+        assert threshold.current_rule(archive.view()).usual.limits.related > 0.2
         assert threshold.saved_rule
 
 
@@ -98,7 +100,7 @@ def test_threshold_is_saved_and_renewed_after_a_change(tmp_path):
     [saved] = path.glob("calibration/*.abstention.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
     assert set(values["rule"]["languages"]) == {"de", "en"}
-    values["rule"] = {"usual": (2.0, 2.0), "languages": {}, "whole": 0}
+    values["rule"] = {"usual": {"limits": (2.0, 2.0, 2.0)}, "languages": {}, "whole": 0}
     saved.write_text(json.dumps(values), encoding="utf-8")
     with ArchiveRetriever.open(path, "lm_jelinek_mercer") as engine:
         assert not engine.search(ON_TOPIC[0])
@@ -159,8 +161,23 @@ def test_indexing_finds_thresholds_and_search_does_not(tmp_path, monkeypatch):
 
 
 def test_limits_lie_above_the_level():
-    assert GradeLimits.above(0.5, 0.06) == pytest.approx((0.53, 0.65))
-    assert GradeLimits.above(0.5, 0) == pytest.approx((0.5, 0.65))
+    assert GradeLimits.above(0.5, 0.06) == pytest.approx((0.53, 0.65, 0.48))
+    assert GradeLimits.above(0.5, 0) == pytest.approx((0.5, 0.65, 0.45))
+
+
+def test_limits_are_lower_where_a_query_is_like_the_archives_own():
+    everyday, own = (np.array([[x, 0.8], [x, -0.8]], np.float32) for x in (-0.6, 0.6))
+    rule = find_direction(0.5, everyday, own)
+    limits = [rule.find_limits(np.array([x, 0.3], np.float32)) for x in (-0.6, 0, 0.6, 1.2)]
+    assert [one.related for one in limits] == pytest.approx([0.5875, 0.5, 0.4125, 0.325], abs=1e-4)
+    assert all(one.related - one.listed == pytest.approx(0.05) for one in limits)
+    assert rule.find_limits(None) == rule.limits == GradeLimits.above(0.5, 0)
+    assert rule.limits.lower(-0.4).same == pytest.approx(0.9)  # what asks the same is related
+
+
+def test_vectors_without_a_way_between_them_change_nothing():
+    same = np.ones((3, 2), np.float32)
+    assert find_direction(0.5, same, same).find_limits(same[0]) == GradeLimits.above(0.5, 0)
 
 
 def test_level_leaves_out_the_closest_topic():
@@ -177,13 +194,13 @@ def test_level_is_at_most_what_own_questions_reach():
 def test_each_language_of_an_archive_has_limits(engine):
     rule = find_rule(engine.searcher())
     assert set(rule.languages) == {"de", "en"}
-    assert all(0 < limits.related < limits.same < 1 for limits in (rule.usual, *rule.languages.values()))
+    assert all(0 < one.limits.related < one.limits.same < 1 for one in (rule.usual, *rule.languages.values()))
 
 
 def test_own_whole_questions_limit_what_is_same(archive):
-    title, whole = (ResolvedQuery(Question("query", "Where is it?", body)) for body in ("", "The room."))
-    rule = AbstentionRule(usual=GradeLimits(0.2, 0.4), whole=0.6)
-    assert (rule.limits(title), rule.limits(whole)) == ((0.2, 0.4), (0.2, 0.6))
+    queries = [ResolvedQuery(Question("query", "Where is it?", body)) for body in ("", "The room.")]
+    rule = AbstentionRule(usual=LanguageRule(limits=GradeLimits(0.2, 0.4, 0.1)), whole=0.6)
+    assert rule.limits(Retrieved(queries, [], [])) == [(0.2, 0.4, 0.1), (0.2, 0.6, 0.1)]
     archive.upsert(Question(str(n), f"Where is room {n}?", "It is near the stairs." * (n % 2)) for n in range(40))
     searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
     assert 0.1 < find_rule(searcher).whole < 1
@@ -199,10 +216,19 @@ def test_what_asks_the_same_is_graded(engine):
     assert {hit.grade for hit in everything} <= {None, "related"}
 
 
+def test_what_follows_a_related_hit_needs_less(archive, monkeypatch):
+    archive.upsert([Question("1", "Where can I park my bicycle?"), Question("2", "Where is the bicycle shop in town?")])
+    for related, shown in ((0.3, {"1", "2"}), (0.9, set())):
+        rule = AbstentionRule(usual=LanguageRule(limits=GradeLimits(related, 2.0, 0.02)), whole=0)
+        monkeypatch.setattr(AbstentionThreshold, "current_rule", lambda *_, rule=rule: rule)
+        with ArchiveRetriever.open(archive.path, "lm_jelinek_mercer") as engine:
+            assert {hit.id for hit in engine.search("park a bicycle")} == shown
+
+
 def test_an_archive_about_everything_does_not_abstain(archive):
     archive.upsert(Question(f"{n}", row.text) for n, row in enumerate(everyday_questions()))
     searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
-    assert find_rule(searcher).usual.related < 0.9
+    assert find_rule(searcher).usual.limits.related < 0.9
 
 
 def test_everyday_questions_in_six_languages_are_packaged():

@@ -82,7 +82,7 @@ def test_foreign_words_are_not_corrected(retriever):
 
 
 def test_foreign_query_finds_and_names_the_language(retriever):
-    [hit] = retriever.search("Ich habe meinen Ausweis der Bibliothek verloren")
+    hit, *_ = retriever.search("Ich habe meinen Ausweis der Bibliothek verloren")
     assert (hit.id, hit.language, hit.grade) == ("card", "en", "same")
     assert hit.as_dict()["language"] == "en"
     assert hit.similarity == pytest.approx(1, abs=1e-3)

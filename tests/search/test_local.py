@@ -63,7 +63,7 @@ def test_searcher_is_opened_again_only_after_a_change(desk) -> None:
 
 def test_single_word_finds_titles_with_it(desk, monkeypatch) -> None:
     """However unlike a question of many words it is; a threshold that was asked for stays."""
-    monkeypatch.setattr(AbstentionRule, "limits", lambda *_: GradeLimits(0.99, 0.99))
+    monkeypatch.setattr(AbstentionRule, "limits", lambda *_: [GradeLimits(0.99, 0.99, 0.99)])
     for word, titles in {"bikes": ["Where is my bike?", "A stolen bike: what now?"], "now": [], "what": []}.items():
         assert [hit.title for hit in desk.search(word)] == titles, word
     assert desk.search("where bike").hits == []

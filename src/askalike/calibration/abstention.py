@@ -3,9 +3,10 @@
 An absolute score alone says little: with an encoder, short texts and all texts in some languages are similar to many
 others, and in a large archive something resembles everything. So it is compared with the level that everyday questions,
 which have nothing to do with the archive, reach here: the margin is (score − level) / (1 − level), 1 for the same text.
-Two limits on it serve all archives and languages (`experiments/shown.py`). 1,060 everyday questions come with askalike,
-in six languages (`off_topic.tsv`, written for this, CC0). Who writes a whole question to an archive is near to its
-topics, so that its own questions set the limit of `same` then. A grade is not a probability.
+The margin that is needed depends on the query: the less, the further its vector lies on the way from the mean of
+everyday questions to that of the archive's own. `experiments/silence.py` fits how much. 1,060 everyday questions come
+with askalike, in six languages (`off_topic.tsv`, written for this, CC0). Who writes a whole question to an archive is
+near to its topics, so that its own questions set the limit of `same` then. A grade is not a probability.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER, ArchiveState, settings_json
-from askalike.core.arrays import Floats
+from askalike.core.arrays import Floats, Floats32
 from askalike.core.config import Settings
 from askalike.core.errors import ArchiveError, IndexBusyError, ReadOnlyIndexError, UnwritableIndexError
 from askalike.core.files import write_atomically
@@ -33,18 +34,25 @@ from askalike.text.words import fold_title
 QUESTIONS_FILE = "off_topic.tsv"
 LEVEL_SHARE = 0.9
 """Share of everyday questions whose best hit scores less than the level."""
-RELATED_MARGIN, SAME_MARGIN = 0.06, 0.3
-"""Minimum margins of hits that have to do with a query, and of those that probably ask the same.
+NEEDED_MARGIN = 0.35
+"""How much more margin a related hit needs if the query lies at the everyday questions than at the archive's own.
 
-The former is the lowest at which 95 % of the everyday questions of experiments/people get nothing, the latter that at
-which 95 % of the titles of sister sites are not called the same, but of sites on the same topics.
+Halfway, a hit is related from the level on.
 """
+SHORT_WAY = 0.05
+"""The squared length of a way from everyday questions to the archive's own below which places count less."""
+SAME_MARGIN = 0.3
+"""Minimum margin of hits that probably ask the same: 95 % of the titles of sister sites, but of sites on the same
+topics, are not called the same."""
+LISTED_MARGIN = 0.1
+"""How much less margin the other hits need once the best one is related."""
 UNKNOWN_RELATED_MARGIN = 0.0
-"""The former where no encoder knows the language: the same question in other words scores little more then."""
+"""Minimum margin of related hits where no encoder knows the language: rephrasings score little more there."""
 UNPACKAGED_LEVEL = 0.1
 """Margin over the levels of other languages that everyday questions reach in a language that none are packaged in."""
-FOREIGN_RELATED_MARGIN = 0.1
-"""The former between languages, chosen in the same way on 1,620 questions asked of six archives."""
+UNPLACED_RELATED_MARGIN, FOREIGN_RELATED_MARGIN = 0.06, 0.1
+"""Minimum margins of related hits where there are no everyday questions in the archive's languages, and between
+languages, where languages would be what vectors differ in most; at each 95 % of everyday questions get nothing."""
 FOREIGN_QUESTIONS = 200
 """About the number of everyday questions asked in other languages."""
 MAX_TITLES = 200
@@ -64,38 +72,66 @@ class EverydayQuestion(NamedTuple):
 
 
 class GradeLimits(NamedTuple):
-    """The minimum absolute scores of hits that are related, and of those that probably ask the same."""
+    """The minimum absolute scores of a hit that is related, of what asks the same, and of what is listed with others.
+
+    listed: that of related hits if the first one is related.
+    """
 
     related: float
     same: float
+    listed: float
 
     @classmethod
     def above(cls, level: float, related_margin: float) -> Self:
         """Return the limits over the level of everyday questions."""
-        return cls(*(level + margin * (1 - level) for margin in (related_margin, SAME_MARGIN)))
+        margins = related_margin, SAME_MARGIN, related_margin - LISTED_MARGIN
+        return cls(*(level + margin * (1 - level) for margin in margins))
+
+    def lower(self, by: float) -> Self:
+        """Return lower limits of what is related, or higher ones; what asks the same is related."""
+        return self._replace(related=self.related - by, same=max(self.same, self.related - by), listed=self.listed - by)
 
 
-NO_GRADE = GradeLimits(float("inf"), float("inf"))
+NO_GRADE = GradeLimits(float("inf"), float("inf"), float("inf"))
 """The limits where no rule is known."""
 
 
-class AbstentionRule(Settings):
-    """The limits of a ranker on an archive: usual ones, and those of queries in each of several languages.
+class LanguageRule(Settings):
+    """The limits of queries in a language, and how far each query's vector lowers them.
 
-    foreign: those of queries in other languages than the archive's; None for a ranker that compares no languages.
+    direction: what a vector and 1 are multiplied by for that, (dim + 1); empty if limits do not depend on the vector.
+    """
+
+    limits: GradeLimits
+    direction: Sequence[float] = ()
+
+    def find_limits(self, vector: Floats32 | None) -> GradeLimits:
+        """Return the limits of a query with this vector, (dim,); None for a ranker without vectors."""
+        if vector is None or not self.direction:
+            return self.limits
+        return self.limits.lower(float(vector @ self.direction[:-1]) + self.direction[-1])
+
+
+class AbstentionRule(Settings):
+    """The rules of a ranker on an archive: the usual one, and those of queries in each of several languages.
+
+    foreign: that of queries in other languages than the archive's; None for a ranker that compares no languages.
     whole: a minimum of what asks the same as a query with a body; 0 where no question has one.
     """
 
-    usual: GradeLimits
-    languages: dict[str, GradeLimits] = Field(default_factory=dict)
-    foreign: GradeLimits | None = None
+    usual: LanguageRule
+    languages: dict[str, LanguageRule] = Field(default_factory=dict)
+    foreign: LanguageRule | None = None
     whole: float
 
-    def limits(self, query: ResolvedQuery) -> GradeLimits:
-        """Return the limits for the hits of a query."""
-        limits = self.languages.get(query.language or "", self.usual)
-        if query.is_foreign and self.foreign:
-            limits = self.foreign
+    def limits(self, retrieved: Retrieved) -> Sequence[GradeLimits]:
+        """Return the limits for the hits of each query."""
+        vectors = [None] * len(retrieved.queries) if retrieved.vectors is None else retrieved.vectors
+        return [self._find_limits(query, vector) for query, vector in zip(retrieved.queries, vectors, strict=True)]
+
+    def _find_limits(self, query: ResolvedQuery, vector: Floats32 | None) -> GradeLimits:
+        rule = self.languages.get(query.language or "", self.usual)
+        limits = (self.foreign if query.is_foreign and self.foreign else rule).find_limits(vector)
         return limits._replace(same=max(limits.same, self.whole)) if query.query.body else limits
 
 
@@ -200,29 +236,49 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     packaged = {row.language for row in rows}
     spoken = packaged.intersection(texts_in)
     sample = _sample_questions(view)
-    own = _first_scores(_search_first(searcher, [replace(question, body="") for question in sample]))
+    titles = _search_first(searcher, [replace(question, body="") for question in sample])
+    own = _first_scores(titles)
     whole = _first_scores(_search_first(searcher, [question for question in sample if question.body]))
-    limits = {}
+    rules = {}
     for code in sorted(spoken or packaged):
         asked = [row for row in rows if row.language == code]
         found = _ask(searcher, asked, code if spoken or not texts_in else texts_in[0])
-        level = find_level(_first_scores(found), [row.topic for row in asked], own)
+        scores, topics = _first_scores(found), [row.topic for row in asked]
+        level = find_level(scores, topics, own)
         if not spoken:
             level += UNPACKAGED_LEVEL * (1 - level)
         is_known = found.vectors is not None and (searcher.languages is None or code in searcher.languages)
-        limits[code] = GradeLimits.above(level, RELATED_MARGIN if is_known else UNKNOWN_RELATED_MARGIN)
-    usual = limits.get(view.language or "") or max(limits.values())
+        limits = GradeLimits.above(level, UNPLACED_RELATED_MARGIN if is_known else UNKNOWN_RELATED_MARGIN)
+        rules[code] = LanguageRule(limits=limits)
+        speaking = [n for n, query in enumerate(titles.queries) if query.language in (code, None)]
+        if speaking and is_known and spoken and found.vectors is not None and titles.vectors is not None:
+            is_other = np.array(topics) != find_closest_topic(scores, topics)
+            rules[code] = find_direction(level, found.vectors[is_other], titles.vectors[speaking])
+    usual = rules.get(view.language or "") or max(rules.values(), key=lambda rule: rule.limits)
     others = [row for row in rows if row.language not in spoken]
-    foreign = _find_foreign_limits(searcher, others) if searcher.bridges_languages and texts_in else None
+    foreign = _find_foreign_rule(searcher, others) if searcher.bridges_languages and texts_in else None
     whole_limit = float(np.quantile(whole, 1 - COMMENTED_SHARE)) if len(whole) else 0.0
-    return AbstentionRule(usual=usual, languages=limits if len(spoken) > 1 else {}, foreign=foreign, whole=whole_limit)
+    return AbstentionRule(usual=usual, languages=rules if len(spoken) > 1 else {}, foreign=foreign, whole=whole_limit)
 
 
-def _find_foreign_limits(searcher: Searcher, rows: Sequence[EverydayQuestion]) -> GradeLimits:
-    """Return the limits of queries in other languages than the archive's. rows: questions in such languages."""
+def find_direction(level: float, everyday: Floats32, own: Floats32) -> LanguageRule:
+    """Return the rule in which a query's place counts: on the way from everyday questions to the archive's own.
+
+    level: see find_level. everyday, own: the vectors of these questions, of which the way leads from mean to mean.
+    """
+    ends = everyday.mean(axis=0), own.mean(axis=0)
+    way = ends[1] - ends[0]
+    way *= NEEDED_MARGIN * (1 - level) / max(float(way @ way), SHORT_WAY)
+    direction = [*way.tolist(), -float(way @ (ends[0] + ends[1]) / 2)]
+    return LanguageRule(limits=GradeLimits.above(level, 0), direction=[round(value, 6) for value in direction])
+
+
+def _find_foreign_rule(searcher: Searcher, rows: Sequence[EverydayQuestion]) -> LanguageRule:
+    """Return the rule of queries in other languages than the archive's. rows: questions in such languages."""
     asked = rows[:: max(1, len(rows) // FOREIGN_QUESTIONS)]
     scores = _first_scores(_ask(searcher, asked))
-    return GradeLimits.above(find_level(scores, [row.topic for row in asked], np.empty(0)), FOREIGN_RELATED_MARGIN)
+    level = find_level(scores, [row.topic for row in asked], np.empty(0))
+    return LanguageRule(limits=GradeLimits.above(level, FOREIGN_RELATED_MARGIN))
 
 
 def _ask(searcher: Searcher, rows: Sequence[EverydayQuestion], language: str | None = None) -> Retrieved:

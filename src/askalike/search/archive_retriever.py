@@ -367,7 +367,7 @@ class ArchiveRetriever:
         has_minimum = request.min_similarity is not None or request.min_probability is not None
         rule = opened.used.abstention.known_rule if has_minimum else opened.abstention
         criteria = Criteria(
-            request.k, filter, [rule.limits(one) if rule else NO_GRADE for one in retrieved.queries],
+            request.k, filter, rule.limits(retrieved) if rule else [NO_GRADE] * len(retrieved.queries),
             calibrator if calibration else None, calibration.likely_from if calibration else None,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,

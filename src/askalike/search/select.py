@@ -116,14 +116,15 @@ def _select(
     shown = _collapse(found, order, resolved.query.id, originals, criteria)
     places = list(shown.values())
     matched = [found[place] for place in places]
-    absolute = (retrieved.absolute or ())[row][places]
+    similarities = (retrieved.absolute or ())[row]
+    first, absolute = float(similarities[:1].sum()), similarities[places]
     probabilities: list[float | None] = [None] * len(places)
     if criteria.calibrator and not resolved.is_foreign:  # it knows no scores between languages
         until = max(places, default=-1) + 1
         estimated = criteria.calibrator.estimate(resolved.query, scores, found[:until])
         probabilities = estimated[places].tolist()
     selected = []
-    grader = _Grader(resolved, criteria, criteria.limits[row], language)
+    grader = _Grader(resolved, criteria, criteria.limits[row], language, first)
     for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
         grade = grader.grade(question, similarity, probability)
         own = question.language or language
@@ -173,8 +174,12 @@ class _Grader:
     title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
     """
 
-    def __init__(self, resolved: ResolvedQuery, criteria: Criteria, limits: GradeLimits, language: str | None) -> None:
+    def __init__(
+        self, resolved: ResolvedQuery, criteria: Criteria, limits: GradeLimits, language: str | None, first: float
+    ) -> None:
+        """first: the absolute score of the first retrieved question."""
         query = resolved.query
+        self._related = limits.listed if first >= limits.related else limits.related
         self._criteria, self._limits, self._language = criteria, limits, language
         self._resolved, self._title = resolved, query.title
         finished = resolved.finished or query
@@ -188,7 +193,7 @@ class _Grader:
             return None
         if not self._resolved.query.body and is_titled(question, self._resolved):
             return "same"
-        is_related = similarity >= self._limits.related
+        is_related = similarity >= self._related
         if self._is_word:
             return "related" if is_related or self._is_keyword_of(question) else None
         is_same = similarity >= self._limits.same

@@ -112,7 +112,7 @@ def _find_limits(archive: Archive, site: SiteRanker) -> dict[str, Any]:
     """
     rules = {"limits": _fit_rule(archive, site.ranker), "wordLimits": _fit_rule(archive, site.word_ranker)}
     language = archive.view().language
-    tables = {name: {"usual": own.usual, "languages": {} if language else own.languages} for name, own in rules.items()}
+    tables = {name: own.model_dump() | ({"languages": {}} if language else {}) for name, own in rules.items()}
     codes = () if language else rules["limits"].languages
     return {**tables, "functionWords": {code: sorted(stop_words(code)) for code in codes}}
 

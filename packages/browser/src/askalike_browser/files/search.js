@@ -483,10 +483,17 @@ globalThis.askalikeSite ??= (() => {
     const [[most, code], [next]] = [...counts, [0, ""], [0, ""]].sort((a, b) => b[0] - a[0])
     return most > next ? code : ""
   }
+  // How far a query's vector lowers the limits: the product of it at length 1, and of 1, with the rule's direction.
+  const place = (vector, direction) => {
+    const length = Math.hypot(...vector) || 1
+    return vector.reduce((sum, value, n) => sum + value / length * direction[n], direction.at(-1))
+  }
   // Returns a function that grades a question as "same", "related", or null: not shown.
-  const makeGrader = ({ text, corrections }, titled) => {
+  const makeGrader = ({ text, whole, corrections }, titled, first) => {
     const { usual, languages } = words.vectors && !own.hasVectors ? words.ranking.wordLimits : words.ranking.limits
-    const [related, same] = languages[detectLanguage(text)] || usual
+    const { limits: [atLevel, likely, listed], direction } = languages[detectLanguage(text)] || usual
+    const lower = direction.length && own.hasVectors ? place(encode(whole), direction) : 0, least = atLevel - lower
+    const related = first >= least ? listed - lower : least, same = Math.max(likely, least)
     const terms = findContentTerms(text), isWord = text.trim().split(/\s+/).length === 1
     const asksNothing = (text.match(/[\p{L}\p{N}]/gu) || []).length < rules.hits.minCharacters || !terms.length
     const isKeyword = (number) => terms.length === 1 && !Object.keys(corrections).length && findContentTerms(titles.titles[number]).includes(terms[0])
@@ -503,10 +510,11 @@ globalThis.askalikeSite ??= (() => {
   const search = (typed, { k = 10, prefix = true, all = false } = {}) => {
     if (!titles.titles.length) return { hits: [], corrections: {}, words: [] }
     const queries = own.findReadings(typed).map((text) => readAsTyped(text, prefix)), [whole] = queries
-    const titled = findTitled(whole.title), grade = makeGrader(whole, titled), find = retrieve(queries)
+    const titled = findTitled(whole.title), find = retrieve(queries)
     let depth = k, found, graded
     for (;; depth *= rules.hits.depthFactor) {
       found = find(depth)
+      const grade = makeGrader(whole, titled, found.length ? found[0].absolute : 0)
       graded = arrange(found, { titled }, k).map((one) => ({ ...one, grade: grade(one) }))
       const isEnough = graded.length >= k || found.length < depth || (graded.length && !all && !graded.at(-1).grade)
       if (isEnough || depth >= rules.hits.maxDepthFactor * k) break
