@@ -6,8 +6,8 @@ Arguments as of `shown.py`; SISTER is an archive on other topics. Each query is 
 first hit scores more than everyday questions do, and its place, by its vector, on the way from everyday questions, 0,
 to the archive's own, 1. A logistic regression tells what people ask, if it is found among five, from everyday questions
 and titles of sisters; each of these has the same weight in each archive. The limit is the probability at which 96 % of
-everyday questions get nothing, plainly and politely. A row each: fitted on all archives, without one, without those of
-a language; measured on what was left out.
+everyday questions get nothing, plainly and politely. A row each: the packaged line, and lines fitted on all archives,
+without one, without those of a language; measured on what was left out.
 """
 
 import argparse
@@ -147,7 +147,8 @@ def draw(line: Line, points: Sequence[Point], path: Path) -> None:
             drawn = random.Random(SEED).sample(own, min(len(own), DRAWN))
             axes.plot([one.place for one in drawn], [one.margin for one in drawn], ".", color=colour, label=name, ms=3)
         axes.plot(ends, line.start - line.slope * ends, color=INK, label="related from here on", lw=1.2)
-        axes.set(xlim=ends, ylim=(-0.5, 1.05), xlabel="place: everyday questions 0, the archive's own 1", ylabel="margin")
+        axes.set(xlim=ends, ylim=(-0.5, 1.05), ylabel="margin")
+        axes.set_xlabel("place: everyday questions 0, the archive's own 1")
         add_legend(figure, axes, "upper left")
         write_svg(figure, path)
 
@@ -169,15 +170,20 @@ def main() -> None:
         name: [one for one in points if name in (one.archive, one.language)]
         for name in dict.fromkeys([one.archive for one in points] + [one.language for one in points])
     }
-    rows = []
-    for name, held in groups.items():
-        line = fit([one for one in points if name not in (one.archive, one.language)])
-        row: dict[str, Any] = {"left out": name or None, "start": round(line.start, 3), "slope": round(line.slope, 3)}
-        rows.append(row | {"n": len(held)} | measure(line, held))
-        rows[-1]["provenance"] = provenance | {"command": shlex.join(["python", "experiments/silence.py", *named])}
+    packaged = Line(NEEDED_MARGIN / 2, NEEDED_MARGIN)
+    lines = [("", packaged, points)] + [
+        (name, fit([one for one in points if name not in (one.archive, one.language)]), held)
+        for name, held in groups.items()
+    ]
+    origin = provenance | {"command": shlex.join(["python", "experiments/silence.py", *named])}
+    rows = [
+        {"left out": name or None, "packaged": line is packaged, "start": round(line.start, 3),
+         "slope": round(line.slope, 3), "n": len(held)} | measure(line, held) | {"provenance": origin}
+        for name, line, held in lines
+    ]  # fmt: skip
     print("[", ",\n".join(map(json.dumps, rows)), "]", sep="\n")
     if options.figure:
-        draw(Line(NEEDED_MARGIN / 2, NEEDED_MARGIN), points, options.figure)
+        draw(packaged, points, options.figure)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ FOLDER = Path(__file__).parent
 PACKAGED = Path(talk.__file__).with_name(talk.MODEL_FILE)
 SEED, TEXTS, FEW_TEXTS, USUAL = 0, 6000, 1500, 8
 """Number of texts in a language, in all and with something left out, and how often a short phrase is drawn."""
+PLAIN = 0.3
+"""Share of texts with talk that have a short greeting or thanks alone."""
 EPOCHS, RATE, L2, DROPPED = 16, 0.1, 1e-3, 0.3
 TALK_SENTENCES, MATTER_SENTENCES, DIRECTION_L2 = 1200, 1500, 0.5
 MIN_ODDS = 1.5
@@ -98,8 +100,10 @@ class Writer:
             matter = [one.lower().rstrip(".?! ") if rng.random() < 0.8 else one.rstrip(".?!") for one in matter]
         if rng.random() < 0.45:
             return self._join([(one, False) for one in matter], style)
+        if rng.random() < PLAIN:
+            return self._join(self._frame_plainly(matter[0]), "chat")
         before = (
-            self._lines("header", 0.07)
+            self._lines("header", 0.12)
             + self._some("greeting", [0.25, 0.75])
             + self._some("before", [0.4, 0.3, 0.2, 0.1])
         )
@@ -114,6 +118,17 @@ class Writer:
         talks = [(self._punctuate(one, style, kind), True) for one, kind in before]
         ends = [(self._punctuate(one, style, kind), True) for one, kind in after]
         return self._join([*talks, *asked, *ends], style)
+
+    def _frame_plainly(self, asked: str) -> list[Piece]:
+        """Return a question with a short greeting before it, short thanks behind it, or both, and little between."""
+        rng = self._rng
+        greeting, thanks = (min((self._draw(kind) for _ in range(4)), key=len) for kind in ("greeting", "after"))
+        greeting = rng.choice([greeting, greeting.capitalize()]) + rng.choice(["", "", "", ",", ",", "!", "."])
+        if rng.random() < 0.3:
+            asked += rng.choice([",", ".", "?", " -"])
+        thanks = rng.choice([thanks, thanks.capitalize()]) + rng.choice(["", "", "!", "."])
+        framed = [(greeting, True), (asked, False), (thanks, True)]
+        return rng.choice([framed, framed[:2], framed[:2], framed[1:]])
 
     def write_talk(self) -> str:
         """Return a sentence of talk, or two that run into each other."""
