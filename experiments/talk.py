@@ -42,9 +42,9 @@ FOLDER = Path(__file__).parent
 PACKAGED = Path(talk.__file__).with_name(talk.MODEL_FILE)
 SEED, TEXTS, FEW_TEXTS, USUAL = 0, 6000, 1500, 8
 """Number of texts in a language, in all and with something left out, and how often a short phrase is drawn."""
-PLAIN = 0.3
+PLAIN = 0.4
 """Share of texts with talk that have a short greeting or thanks alone."""
-EPOCHS, RATE, L2, DROPPED = 16, 0.1, 1e-3, 0.3
+EPOCHS, RATE, L2, DROPPED = 16, 0.3, 1e-3, 0.5
 TALK_SENTENCES, MATTER_SENTENCES, DIRECTION_L2 = 1200, 1500, 0.5
 MIN_ODDS = 1.5
 LANGUAGES = ("de", "en", "es", "fr", "it", "ru")
@@ -69,7 +69,8 @@ _TEXTS = ("word -3", "word -2", "word -1", "word 0", "word 1", "word 2", "word 3
           "begin 1", "begin 2", "end3 -1", "end3 0", "end3 1", "word -2 word -1", "word -1 word 0", "word 0 word 1",
           "word 1 word 2", "word -1 word 1", "word -1 word 0 word 1", "word 0 word 1 word 2", "gap 0 gap 1 look 0",
           "look -1 look 0 look 1", "start 0", "end 0", "sentence 0", "line 0", "begin 0 sentence 0", "begin 0 line 0",
-          "begin 0 gap 0", "line 0 start 0 end 0")  # fmt: skip
+          "begin 0 gap 0", "line 0 start 0 end 0",
+          "word 0 start 0", "word 0 end 0")  # fmt: skip
 TEMPLATES = [
     [[talk._READ.index(name), int(offset)] for name, offset in zip(text.split()[::2], text.split()[1::2], strict=True)]
     + [[0, 0]] * (2 - text.count(" ") // 2)
@@ -153,7 +154,9 @@ class Writer:
         return [(self._draw(kind), kind) for _ in range(self._rng.choice([1, 1, 2, 3]))]
 
     def _draw(self, kind: str) -> str:
-        usual = [USUAL if row.count("(") < 2 and kind in ("greeting", "after") else 1 for row in self._rows[kind]]
+        usual = [
+            USUAL if row.count("(") < 2 and kind in ("greeting", "after", "header") else 1 for row in self._rows[kind]
+        ]
         [text] = self._rng.choices(self._rows[kind], usual)
         while found := ALTERNATIVES.search(text):
             text = text[: found.start()] + self._rng.choice(re.split(r"(?<!\\)\|", found[1])) + text[found.end() :]
@@ -326,16 +329,19 @@ class Examples(NamedTuple):
 
 
 def fit(texts: Sequence[Sequence[Piece]], epochs: int = EPOCHS) -> tuple[Array, Array]:
-    """Return the weights of features, and those of changes: (gaps, before, after)."""
+    """Return the weights of features, and those of changes: (gaps, before, after); means of the last half of epochs."""
     examples = Examples.of_texts(texts)
     weights, changes = np.zeros(talk.SIZE), np.zeros((talk.GAPS, 2, 2))
     sums, change_sums = np.full(talk.SIZE, 1e-3), np.full(changes.shape, 1e-3)
     rng = np.random.default_rng(SEED)
+    late = [np.zeros_like(weights), np.zeros_like(changes)]
     for epoch in range(epochs):
         order = rng.permutation(len(examples.starts) - 1)
         loss = learn(*examples, order, SEED + epoch, weights, changes, sums, change_sums)
         print(f"epoch {epoch}: {loss / len(examples.labels):.4f}", file=sys.stderr, flush=True)
-    return weights, changes
+        if epoch >= epochs // 2:
+            late = [late[0] + weights, late[1] + changes]
+    return late[0] / (epochs - epochs // 2), late[1] / (epochs - epochs // 2)
 
 
 @numba.njit(cache=True)

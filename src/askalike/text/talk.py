@@ -22,14 +22,14 @@ from askalike.text.clean import SURROGATE
 from askalike.text.passages import split_sentences
 
 MODEL_FILE = "talk.npz"
-SIZE_BITS = 15
+SIZE_BITS = 17
 SIZE = 1 << SIZE_BITS
 """Number of weights."""
 REACH = 8
 """Maximum number of words on each side that a word's features read."""
-CAUTION = 0.25
+CAUTION = 1.0
 """Subtracted from each word's log odds of talk: matter that goes costs more than talk that stays."""
-SURE_ODDS = 1.0
+SURE_ODDS = 3.0
 """Minimum mean log odds of a part that is talk by its words alone."""
 EDGES = " \t\n,:;-–—"
 """What is not part of a sentence at its ends."""
