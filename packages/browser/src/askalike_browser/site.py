@@ -131,12 +131,13 @@ def _write_search(
     index = WordIndex(_make_extractor(site.words, view), view.language)
     for number, question in enumerate(questions):
         index.add(number, question)
-    values = index.values() | {"ranking": ranking, "vectors": site.vectors is not None}
-    write_data(data, "words", values, index.arrays())
     if site.vectors is None:
+        write_data(data, "words", index.values() | {"ranking": ranking, "vectors": False}, index.arrays())
         return {"data/words.js": index.count_words()}
     searched = list(phrase(questions, site.words.settings["rephrasings"]))
     tables = VectorTables(site.vectors, view, searched)
+    turned = tables.turn_directions(ranking)
+    write_data(data, "words", index.values() | {"ranking": turned, "vectors": True}, index.arrays())
     write_data(data, "vectors", tables.values(), tables.arrays(index.words))
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 
