@@ -2,11 +2,11 @@
 
 python experiments/shown.py TEXTS ARCHIVE:QUERIES[:SISTER] … > experiments/reports/shown.json
 
-TEXTS is the folder people/, people/test/ or people/blind/, on which alone nothing was chosen. QUERIES is the name of
-the archive in these texts, or a split of the archive. SISTER is another archive, whose titles are asked, too. The
-archive's own ranker answers, by the engine that every way of searching uses. Each kind of query is a row: as people ask
-(plain), the same with a greeting before and thanks behind (polite), the first 60 % of own titles (half), own titles,
-everyday questions that set no limit, and the sister's titles.
+TEXTS is the folder people/ or people/test/, on which alone nothing was chosen. QUERIES is the name of the archive in
+these texts, or a split of the archive. SISTER is another archive, whose titles are asked, too. The archive's own
+ranker answers, by the engine that every way of searching uses. Each kind of query is a row: as people ask (plain),
+the same with a greeting before and thanks behind (polite), the first 60 % of own titles (half), own titles, everyday
+questions that set no limit, and the sister's titles.
 """
 
 import json

@@ -35,7 +35,7 @@ from askalike.search.readings import read_queries, retrieve_readings
 from askalike_research.experiments.figures import FAINT, INK, RIGHT, WRONG, add_legend, open_figure, write_svg
 from askalike_research.experiments.provenance import collect_provenance
 
-K, SILENT, L2, DRAWN, SEED = 5, 0.96, 1e-4, 400, 0
+K, SILENT, L2, DRAWN, SEED = 5, 0.96, 1e-4, 250, 0
 
 
 class Point(NamedTuple):

@@ -165,19 +165,25 @@ def test_limits_lie_above_the_level():
     assert GradeLimits.above(0.5, 0) == pytest.approx((0.5, 0.65, 0.45))
 
 
-def test_limits_are_lower_where_a_query_is_like_the_archives_own():
+def find_limits(rule, *vectors):
+    queries = [ResolvedQuery(Question("query", "Where is it?"))] * len(vectors)
+    found = Retrieved(queries, [], [], vectors=np.array(vectors, np.float32))
+    return AbstentionRule(usual=rule, whole=0).limits(found)
+
+
+def test_a_query_like_the_archives_own_needs_less():
     everyday, own = (np.array([[x, 0.8], [x, -0.8]], np.float32) for x in (-0.6, 0.6))
     rule = find_direction(0.5, everyday, own)
-    limits = [rule.find_limits(np.array([x, 0.3], np.float32)) for x in (-0.6, 0, 0.6, 1.2)]
-    assert [one.related for one in limits] == pytest.approx([0.5875, 0.5, 0.4125, 0.325], abs=1e-4)
+    limits = find_limits(rule, *([x, 0.3] for x in (-0.6, 0, 0.6, 1.2, -6)))
+    assert [one.related for one in limits[:4]] == pytest.approx([0.5875, 0.5, 0.4125, 0.325], abs=1e-4)
     assert all(one.related - one.listed == pytest.approx(0.05) for one in limits)
-    assert rule.find_limits(None) == rule.limits == GradeLimits.above(0.5, 0)
-    assert rule.limits.lower(-0.4).same == pytest.approx(0.9)  # what asks the same is related
+    assert limits[4].same == limits[4].related > 1  # what asks the same is related
+    assert rule.limits == GradeLimits.above(0.5, 0)
 
 
 def test_vectors_without_a_way_between_them_change_nothing():
     same = np.ones((3, 2), np.float32)
-    assert find_direction(0.5, same, same).find_limits(same[0]) == GradeLimits.above(0.5, 0)
+    assert find_limits(find_direction(0.5, same, same), same[0]) == [GradeLimits.above(0.5, 0)]
 
 
 def test_level_leaves_out_the_closest_topic():

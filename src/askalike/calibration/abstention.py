@@ -87,10 +87,6 @@ class GradeLimits(NamedTuple):
         margins = related_margin, SAME_MARGIN, related_margin - LISTED_MARGIN
         return cls(*(level + margin * (1 - level) for margin in margins))
 
-    def lower(self, by: float) -> Self:
-        """Return lower limits of what is related, or higher ones; what asks the same is related."""
-        return self._replace(related=self.related - by, same=max(self.same, self.related - by), listed=self.listed - by)
-
 
 NO_GRADE = GradeLimits(float("inf"), float("inf"), float("inf"))
 """The limits where no rule is known."""
@@ -104,12 +100,6 @@ class LanguageRule(Settings):
 
     limits: GradeLimits
     direction: Sequence[float] = ()
-
-    def find_limits(self, vector: Floats32 | None) -> GradeLimits:
-        """Return the limits of a query with this vector, (dim,); None for a ranker without vectors."""
-        if vector is None or not self.direction:
-            return self.limits
-        return self.limits.lower(float(vector @ self.direction[:-1]) + self.direction[-1])
 
 
 class AbstentionRule(Settings):
@@ -126,13 +116,17 @@ class AbstentionRule(Settings):
 
     def limits(self, retrieved: Retrieved) -> Sequence[GradeLimits]:
         """Return the limits for the hits of each query."""
-        vectors = [None] * len(retrieved.queries) if retrieved.vectors is None else retrieved.vectors
-        return [self._find_limits(query, vector) for query, vector in zip(retrieved.queries, vectors, strict=True)]
-
-    def _find_limits(self, query: ResolvedQuery, vector: Floats32 | None) -> GradeLimits:
-        rule = self.languages.get(query.language or "", self.usual)
-        limits = (self.foreign if query.is_foreign and self.foreign else rule).find_limits(vector)
-        return limits._replace(same=max(limits.same, self.whole)) if query.query.body else limits
+        found = []
+        for row, query in enumerate(retrieved.queries):
+            rule = self.languages.get(query.language or "", self.usual)
+            rule = self.foreign if query.is_foreign and self.foreign else rule
+            related, same, listed = rule.limits
+            lower = 0.0
+            if rule.direction and retrieved.vectors is not None:
+                lower = float(retrieved.vectors[row] @ rule.direction[:-1]) + rule.direction[-1]
+            same = max(same, related - lower, self.whole if query.query.body else 0.0)
+            found.append(GradeLimits(related - lower, same, listed - lower))
+        return found
 
 
 class SavedAbstention(Settings):

@@ -18,6 +18,7 @@ from askalike.index.rows import find_distinct
 from askalike.rankers import ResolvedQuery, Retrieved, Searcher, add_absolute, find_language, first_hits, retrieve
 from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import collapse_spaces
+from askalike.text.passages import split_sentences
 from askalike.text.talk import Part, split_parts
 
 MAX_SENTENCES = 3
@@ -49,10 +50,7 @@ def read_queries(searcher: Searcher, queries: Sequence[Question]) -> list[Sequen
         for own, sentences in zip(parts, said, strict=True)
     ]
     rows = zip(queries, typed, parts, asked, strict=True)
-    return [
-        _find_readings(one, sentences or [part.text for part in own]) if own else [query]
-        for query, one, own, sentences in rows
-    ]
+    return [_find_readings(one, own, kept) if own else [query] for query, one, own, kept in rows]
 
 
 def _is_talk(part: Part, odds: float | None) -> bool:
@@ -60,9 +58,15 @@ def _is_talk(part: Part, odds: float | None) -> bool:
     return part.is_talk if odds is None else odds > (0.0 if part.odds > 0 else MIN_TALK_ODDS)
 
 
-def _find_readings(query: Question, sentences: Sequence[str]) -> Sequence[Question]:
-    """Return the readings of a query. sentences: those of its title that are not talk."""
+def _find_readings(query: Question, parts: Sequence[Part], kept: Sequence[str]) -> Sequence[Question]:
+    """Return the readings of a query. parts: of its title. kept: those that are not talk.
+
+    A title of which all or nothing is talk is not divided where talk might begin or end.
+    """
     language = query.language
+    sentences = kept
+    if len(kept) in (0, len(parts)):
+        sentences = split_sentences(query.title) if len(parts) > 1 else [parts[0].text]
     whole = " ".join(sentences)
     texts = [whole]
     if not query.body and len(sentences) > 1:

@@ -137,7 +137,8 @@ const makeReader = ({ sentences, talk, readings }, findTerms) => {
   }
   // The readings of a text, the whole first.
   const findReadings = (typed) => {
-    const parts = splitParts(typed), asked = parts.filter(({ isTalk }) => !isTalk), every = (asked.length ? asked : parts).map(({ part }) => part), whole = every.join(" "), texts = [whole], collapsed = splitWords(typed).join(" ")
+    const parts = splitParts(typed), asked = parts.filter(({ isTalk }) => !isTalk), isDivided = asked.length && asked.length < parts.length
+    const every = isDivided ? asked.map(({ part }) => part) : splitSentences(typed), whole = every.join(" "), texts = [whole], collapsed = splitWords(typed).join(" ")
     if (every.length > 1) texts.push(...findAsking(every).filter((sentence) => sentence !== whole))
     if (collapsed !== whole && countTerms(whole) < readings.minTerms) texts.push(collapsed)
     return texts.map((text) => isUpper(text) && text.includes(" ") ? text.toLowerCase() : text)
