@@ -326,7 +326,9 @@ def _count_same(
         right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
         has_title = not resolved.query.body and any(is_titled(hit, resolved) for hit in hits.documents)
         near = absolute[: len(right)]
-        likely = (calibration.estimate(hits.compute_features(extractor)) >= LIKELY_FROM) & (near >= limits.related)
+        likely = near_enough = near >= limits.same
+        if calibration.likely_from is not None:
+            likely = (calibration.estimate(hits.compute_features(extractor)) >= LIKELY_FROM) & (near >= limits.related)
         same += has_title or bool((right & likely).any())
-        same_uncalibrated += has_title or bool((right & (near >= limits.same)).any())
+        same_uncalibrated += has_title or bool((right & near_enough).any())
     return same, same_uncalibrated
