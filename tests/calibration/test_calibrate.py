@@ -329,6 +329,15 @@ def test_few_labels_give_lower_bounds(directory):
     assert right[said >= 0.5].mean() > 0.9
 
 
+def test_curves_deny_nothing_that_differs_in_function_words(hybrid_calibration, directory, monkeypatch):
+    monkeypatch.setattr(Calibration, "estimate", lambda self, features: np.full(len(features), 0.1))
+    with ArchiveRetriever.open(directory, "hybrid", HYBRID_SETTINGS) as engine:
+        assert hybrid_calibration.likely_from == 0.5
+        first, *others = engine.search("How long can we keep the tool?", 5)
+        assert (first.title, first.grade, first.probability) == ("How long may I keep a tool?", "same", 0.5)
+        assert {(hit.grade, hit.probability) for hit in others} == {("related", 0.1)}
+
+
 def test_less_sure_calibration_leaves_grades(directory, tmp_path):
     moved = shutil.copytree(directory, tmp_path / "moved")
     with ArchiveRetriever.open(moved, "bm25") as local:

@@ -100,6 +100,16 @@ class ReadTitle(NamedTuple):
     content: Mapping[str, str]
     is_negated: bool
 
+    def says_the_same(self, other: "ReadTitle") -> bool:
+        """Return whether both have the same content words, and both deny something or neither does."""
+        return self.content.keys() == other.content.keys() and self.is_negated == other.is_negated
+
+
+def differ_in_function_words(own: str, other: str, language: str | None) -> bool:
+    """Return whether two titles have the same content words and numbers, and both or neither deny something."""
+    first, second = (read_title(title, language) for title in (own, other))
+    return bool(first.content) and first.says_the_same(second) and not _have_other_numbers(own, other)
+
 
 class TitleDifferences:
     """Compares titles of an archive. read_titles: returns titles of it, whose words are counted when they are needed.
@@ -119,7 +129,7 @@ class TitleDifferences:
         if _have_other_numbers(query, hit):
             return 0.0
         own, other = (self.read(title, language) for title in (query, hit))
-        if own.content.keys() == other.content.keys() and own.is_negated == other.is_negated:
+        if own.says_the_same(other):
             return 1.0
         values = measure_differences(own.ordered, other.ordered)
         return 1 / (1 + math.exp(-INTERCEPT - math.fsum(w * v for w, v in zip(WEIGHTS, values, strict=True))))

@@ -8,6 +8,7 @@ import numpy as np
 
 from askalike.calibration.abstention import GradeLimits, is_keyword, is_stopwords_only, is_titled
 from askalike.calibration.calibration import Calibrator
+from askalike.calibration.differences import differ_in_function_words
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
 from askalike.core.hits import Grade
@@ -127,6 +128,8 @@ def _select(
     grader = _Grader(resolved, criteria, criteria.limits[row], language, first)
     for question, place, similarity, probability in zip(matched, places, absolute.tolist(), probabilities, strict=True):
         grade = grader.grade(question, similarity, probability)
+        if grade == "same" and probability is not None:
+            probability = max(probability, criteria.likely_from or 0.0)  # the words say more than the curve knows
         own = question.language or language
         selected.append(Selected(
             originals.by_duplicate.get(question.id, question), question,
@@ -134,7 +137,7 @@ def _select(
             similarity, probability, originals.absent.get(question.id), grade,
             _is_shown(grade, similarity, probability, criteria),
         ))  # fmt: skip
-    return selected
+    return sorted(selected, key=lambda one: one.grade != "same")
 
 
 def _order(
@@ -170,8 +173,9 @@ def _collapse(
 class _Grader:
     """Grades the questions that were retrieved for one query.
 
-    One with exactly the typed title asks the same, whatever its score. A single word asks nothing, and a keyword of a
-    title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
+    One with exactly the typed title asks the same, whatever its score, and so does a similar one that differs in
+    function words alone, however improbable, unless a threshold was chosen. A single word asks nothing, and a keyword of
+    a title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
     """
 
     def __init__(
@@ -199,9 +203,15 @@ class _Grader:
         is_same = similarity >= self._limits.same
         if probability is not None:
             likely_from, threshold = self._criteria.likely_from, self._criteria.threshold
-            is_same = is_same if likely_from is None else is_related and probability >= likely_from
+            if likely_from is not None and not (is_same and self._says_the_same(question)):
+                is_same = is_related and probability >= likely_from
             is_related = is_related and probability >= (threshold or 0)
         return "same" if is_same else "related" if is_related else None
+
+    def _says_the_same(self, question: Question) -> bool:
+        """Return whether a title says the same as the typed one, and no threshold was chosen."""
+        is_title = not self._resolved.query.body and not self._criteria.threshold
+        return is_title and differ_in_function_words(self._title, question.title, self._resolved.language)
 
     def _is_keyword_of(self, question: Question) -> bool:
         language = question.language or self._language

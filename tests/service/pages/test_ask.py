@@ -86,7 +86,7 @@ def test_unlikely_hits_are_open_as_related(visit) -> None:
     assert page.locator("#found").inner_text().endswith(("related questions", "related question"))
     assert page.locator(".item").first.is_visible()
     assert "%" not in page.locator("#similar").inner_text()
-    page.get_by_text("None of them is likely to ask the same.").wait_for()
+    assert "likely" not in page.locator("#similar").inner_text()  # what is not measured is not denied
 
 
 def test_the_best_answer_is_read_without_leaving(visit) -> None:
