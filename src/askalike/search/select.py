@@ -174,8 +174,8 @@ class _Grader:
     """Grades the questions that were retrieved for one query.
 
     One with exactly the typed title asks the same, whatever its score, and so does a similar one that differs in
-    function words alone, however improbable, unless a threshold was chosen. A single word asks nothing, and a keyword of
-    a title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
+    function words alone, however improbable, unless a threshold was chosen. A single word asks nothing, and a keyword
+    of a title is related to it. Nothing is related to a query of function words, or below the limit, however probable.
     """
 
     def __init__(
