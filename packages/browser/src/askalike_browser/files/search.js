@@ -519,7 +519,8 @@ globalThis.askalikeSite ??= (() => {
       const isEnough = graded.length >= k || found.length < depth || (graded.length && !all && !graded.at(-1).grade)
       if (isEnough || depth >= rules.hits.maxDepthFactor * k) break
     }
-    const hits = graded.filter((one) => all || one.grade).map(({ original: number, score, grade }) => (
+    const isSame = ({ grade }) => grade === "same", shown = graded.filter((one) => all || one.grade)
+    const hits = shown.sort((a, b) => isSame(b) - isSame(a)).map(({ original: number, score, grade }) => (
       { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score, grade }))
     const every = whole.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
     return { hits, corrections: whole.corrections, words: every.filter((word) => !own.stopWords.has(word)) }
