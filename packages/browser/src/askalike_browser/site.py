@@ -112,7 +112,8 @@ def _find_limits(archive: Archive, site: SiteRanker) -> dict[str, Any]:
     """
     rules = {"limits": _fit_rule(archive, site.ranker), "wordLimits": _fit_rule(archive, site.word_ranker)}
     language = archive.view().language
-    tables = {name: own.model_dump() | ({"languages": {}} if language else {}) for name, own in rules.items()}
+    written = {"usual"} if language else {"usual", "languages"}
+    tables = {name: {"languages": {}} | own.model_dump(include=written) for name, own in rules.items()}
     codes = () if language else rules["limits"].languages
     return {**tables, "functionWords": {code: sorted(stop_words(code)) for code in codes}}
 
@@ -131,13 +132,17 @@ def _write_search(
     index = WordIndex(_make_extractor(site.words, view), view.language)
     for number, question in enumerate(questions):
         index.add(number, question)
-    if site.vectors is None:
-        write_data(data, "words", index.values() | {"ranking": ranking, "vectors": False}, index.arrays())
+    tables = None
+    if site.vectors:
+        searched = list(phrase(questions, site.words.settings["rephrasings"]))
+        tables = VectorTables(site.vectors, view, searched)
+    if tables and (limits := ranking.get("limits")):
+        for rule in (limits["usual"], *limits["languages"].values()):
+            rule["direction"] = tables.rotate_direction(rule["direction"])
+    values = index.values() | {"ranking": ranking, "vectors": tables is not None}
+    write_data(data, "words", values, index.arrays())
+    if tables is None:
         return {"data/words.js": index.count_words()}
-    searched = list(phrase(questions, site.words.settings["rephrasings"]))
-    tables = VectorTables(site.vectors, view, searched)
-    turned = tables.turn_directions(ranking)
-    write_data(data, "words", index.values() | {"ranking": turned, "vectors": True}, index.arrays())
     write_data(data, "vectors", tables.values(), tables.arrays(index.words))
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 

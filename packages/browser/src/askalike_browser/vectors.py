@@ -8,7 +8,7 @@ All vectors are rotated to the principal axes of the documents. Products stay th
 most of them: the browser compares these for all documents, and all components for the best of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -105,15 +105,11 @@ class VectorTables:
         """Return vectors of the encoder as the browser compares them."""
         return Bytes.round(np.asarray(vectors @ self.axes, np.float32))
 
-    def turn_directions(self, rules: Any) -> Any:
-        """Return rules with each direction on the axes of the browser's vectors. rules: tables of `AbstentionRule`s."""
-        if not isinstance(rules, Mapping):
-            return rules
-        turned = {name: self.turn_directions(value) for name, value in rules.items()}
-        if direction := rules.get("direction"):
-            components = np.array(direction[:-1]) @ self.axes
-            turned["direction"] = [*components.round(6).tolist(), direction[-1]]
-        return turned
+    def rotate_direction(self, direction: Sequence[float]) -> list[float]:
+        """Return the direction of a `LanguageRule` as the browser multiplies it."""
+        if not direction:
+            return []
+        return [*(np.array(direction[:-1]) @ self.axes).round(6).tolist(), direction[-1]]
 
     def _round(self, vectors: Floats32) -> dict[str, NDArray[Any]]:
         rounded = self.rotate(vectors)

@@ -413,11 +413,12 @@ globalThis.askalikeSite ??= (() => {
 
   const readAsTyped = (typed, prefix) => {
     const query = read(clean(typed).trimEnd(), prefix)
-    return { ...query, title: Object.keys(query.corrections).length ? query.text : typed }
+    const vector = own.hasVectors ? encode(query.whole) : null
+    return { ...query, vector, title: Object.keys(query.corrections).length ? query.text : typed }
   }
   // How similar the questions are to one reading: `scores` of all, 0 for none; `score` and `absolute` of one, of which the latter is 1 for the same text.
   const rank = (query) => {
-    const { sums, shares } = scoreWords(query), cosines = own.hasVectors ? compareWith(encode(query.whole)) : null
+    const { sums, shares } = scoreWords(query), cosines = query.vector && compareWith(query.vector)
     if (!cosines) return { scores: sums, score: (n) => sums[n], absolute: (n) => shares[n] }
     const [ofWords, ofVectors] = words.ranking.weights, lowest = words.ranking.minScore ?? -Infinity
     const { documents } = words, values = new Float64Array(shares.length), scores = new Float64Array(shares.length)
@@ -489,10 +490,10 @@ globalThis.askalikeSite ??= (() => {
     return vector.reduce((sum, value, n) => sum + value / length * direction[n], direction.at(-1))
   }
   // Returns a function that grades a question as "same", "related", or null: not shown.
-  const makeGrader = ({ text, whole, corrections }, titled, first) => {
+  const makeGrader = ({ text, vector, corrections }, titled, first) => {
     const { usual, languages } = words.vectors && !own.hasVectors ? words.ranking.wordLimits : words.ranking.limits
     const { limits: [atLevel, likely, listed], direction } = languages[detectLanguage(text)] || usual
-    const lower = direction.length && own.hasVectors ? place(encode(whole), direction) : 0, least = atLevel - lower
+    const lower = direction.length && vector ? place(vector, direction) : 0, least = atLevel - lower
     const related = first >= least ? listed - lower : least, same = Math.max(likely, least)
     const terms = findContentTerms(text), isWord = text.trim().split(/\s+/).length === 1
     const asksNothing = (text.match(/[\p{L}\p{N}]/gu) || []).length < rules.hits.minCharacters || !terms.length
