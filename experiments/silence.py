@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import minimize
 from shown import Asked, collect
 
-from askalike.calibration.abstention import NEEDED_MARGIN
+from askalike.calibration.abstention import NEEDED_MARGIN, NO_RULE, abstention_rule
 from askalike.core.arrays import Array
 from askalike.core.hits import TYPED_QUERY_ID
 from askalike.core.records import Question
@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
 def place_queries(retriever: ArchiveRetriever, asked: Sequence[Asked]) -> list[tuple[float, float, bool | None]]:
     """Return margin, place and whether it is found for each query."""
-    searcher, rule = retriever.searcher(), retriever._open().abstention
+    searcher, rule = retriever.searcher(), abstention_rule(retriever.archive, retriever.ranker) or NO_RULE
     read = read_queries(searcher, [Question(f"{TYPED_QUERY_ID}{n or ''}", one.text) for n, one in enumerate(asked)])
     owners = [n for n, own in enumerate(read) for _ in own]
     readings = {str(n): one for n, one in enumerate(one for own in read for one in own)}
@@ -83,7 +83,6 @@ def read_points(texts: Path, place: str) -> tuple[list[Point], dict[str, Any]]:
     """Return an archive's queries, but those that are not found, and where they come from."""
     path, queries, *sisters = place.split(":")
     with ArchiveRetriever.open(path) as retriever:
-        retriever.search(place)  # finds the rule
         language = retriever.archive.view().language or ""
         points = [
             Point(Path(path).name, language, kind, *row)
@@ -174,6 +173,7 @@ def main() -> None:
     lines = [("", packaged, points)] + [
         (name, fit([one for one in points if name not in (one.archive, one.language)]), held)
         for name, held in groups.items()
+        if not name or len(held) < len(points)
     ]
     origin = provenance | {"command": shlex.join(["python", "experiments/silence.py", *named])}
     rows = [

@@ -12,11 +12,11 @@ from askalike.calibration.abstention import (
     GradeLimits,
     LanguageRule,
     everyday_questions,
-    find_direction,
     find_level,
     find_rule,
     fit_abstention,
     is_titled,
+    make_placed_rule,
 )
 from askalike.cli.search import index_command
 from askalike.core.records import Question
@@ -173,7 +173,7 @@ def find_limits(rule, *vectors):
 
 def test_a_query_like_the_archives_own_needs_less():
     everyday, own = (np.array([[x, 0.8], [x, -0.8]], np.float32) for x in (-0.6, 0.6))
-    rule = find_direction(0.5, everyday, own)
+    rule = make_placed_rule(0.5, everyday, own)
     limits = find_limits(rule, *([x, 0.3] for x in (-0.6, 0, 0.6, 1.2, -6)))
     assert [one.related for one in limits[:4]] == pytest.approx([0.5875, 0.5, 0.4125, 0.325], abs=1e-4)
     assert all(one.related - one.listed == pytest.approx(0.05) for one in limits)
@@ -183,7 +183,7 @@ def test_a_query_like_the_archives_own_needs_less():
 
 def test_vectors_without_a_way_between_them_change_nothing():
     same = np.ones((3, 2), np.float32)
-    assert find_limits(find_direction(0.5, same, same), same[0]) == [GradeLimits.above(0.5, 0)]
+    assert find_limits(make_placed_rule(0.5, same, same), same[0]) == [GradeLimits.above(0.5, 0)]
 
 
 def test_level_leaves_out_the_closest_topic():

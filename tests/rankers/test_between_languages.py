@@ -82,8 +82,9 @@ def test_foreign_words_are_not_corrected(retriever):
 
 
 def test_foreign_query_finds_and_names_the_language(retriever):
-    hit, *_ = retriever.search("Ich habe meinen Ausweis der Bibliothek verloren")
+    hit, *others = retriever.search("Ich habe meinen Ausweis der Bibliothek verloren")
     assert (hit.id, hit.language, hit.grade) == ("card", "en", "same")
+    assert {other.grade for other in others} == {"related"}
     assert hit.as_dict()["language"] == "en"
     assert hit.similarity == pytest.approx(1, abs=1e-3)
 

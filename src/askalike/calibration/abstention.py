@@ -10,6 +10,7 @@ near to its topics, so that its own questions set the limit of `same` then. A gr
 """
 
 import hashlib
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -36,9 +37,7 @@ LEVEL_SHARE = 0.9
 """Share of everyday questions whose best hit scores less than the level."""
 NEEDED_MARGIN = 0.35
 """How much more margin a related hit needs if the query lies at the everyday questions than at the archive's own.
-
-Halfway, a hit is related from the level on.
-"""
+Halfway, a hit is related from the level on."""
 SHORT_WAY = 0.05
 """The squared length of a way from everyday questions to the archive's own below which places count less."""
 SAME_MARGIN = 0.3
@@ -88,10 +87,6 @@ class GradeLimits(NamedTuple):
         return cls(*(level + margin * (1 - level) for margin in margins))
 
 
-NO_GRADE = GradeLimits(float("inf"), float("inf"), float("inf"))
-"""The limits where no rule is known."""
-
-
 class LanguageRule(Settings):
     """The limits of queries in a language, and how far each query's vector lowers them.
 
@@ -127,6 +122,10 @@ class AbstentionRule(Settings):
             same = max(same, related - lower, self.whole if query.query.body else 0.0)
             found.append(GradeLimits(related - lower, same, listed - lower))
         return found
+
+
+NO_RULE = AbstentionRule(usual=LanguageRule(limits=GradeLimits(*[sys.float_info.max] * 3)), whole=0)
+"""Nothing has a grade by its score, where no rule is known."""
 
 
 class SavedAbstention(Settings):
@@ -247,7 +246,7 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
         speaking = [n for n, query in enumerate(titles.queries) if query.language in (code, None)]
         if speaking and is_known and spoken and found.vectors is not None and titles.vectors is not None:
             is_other = np.array(topics) != find_closest_topic(scores, topics)
-            rules[code] = find_direction(level, found.vectors[is_other], titles.vectors[speaking])
+            rules[code] = make_placed_rule(level, found.vectors[is_other], titles.vectors[speaking])
     usual = rules.get(view.language or "") or max(rules.values(), key=lambda rule: rule.limits)
     others = [row for row in rows if row.language not in spoken]
     foreign = _find_foreign_rule(searcher, others) if searcher.bridges_languages and texts_in else None
@@ -255,7 +254,7 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     return AbstentionRule(usual=usual, languages=rules if len(spoken) > 1 else {}, foreign=foreign, whole=whole_limit)
 
 
-def find_direction(level: float, everyday: Floats32, own: Floats32) -> LanguageRule:
+def make_placed_rule(level: float, everyday: Floats32, own: Floats32) -> LanguageRule:
     """Return the rule in which a query's place counts: on the way from everyday questions to the archive's own.
 
     level: see find_level. everyday, own: the vectors of these questions, of which the way leads from mean to mean.
@@ -270,8 +269,7 @@ def find_direction(level: float, everyday: Floats32, own: Floats32) -> LanguageR
 def _find_foreign_rule(searcher: Searcher, rows: Sequence[EverydayQuestion]) -> LanguageRule:
     """Return the rule of queries in other languages than the archive's. rows: questions in such languages."""
     asked = rows[:: max(1, len(rows) // FOREIGN_QUESTIONS)]
-    scores = _first_scores(_ask(searcher, asked))
-    level = find_level(scores, [row.topic for row in asked], np.empty(0))
+    level = find_level(_first_scores(_ask(searcher, asked)), [row.topic for row in asked], np.empty(0))
     return LanguageRule(limits=GradeLimits.above(level, FOREIGN_RELATED_MARGIN))
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.abstention import NO_GRADE, AbstentionRule, abstention_rule, is_titled
+from askalike.calibration.abstention import NO_RULE, AbstentionRule, abstention_rule, is_titled
 from askalike.calibration.calibration import (
     LIKELY_FROM,
     ArchiveState,
@@ -305,23 +305,23 @@ def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPr
 def measure_known_titles(archive: Archive, ranker: Ranker, calibration: Calibration, seed: int = 0) -> KnownTitles:
     """Search for known titles, with slips other than those that a calibration of the same seed was fitted on."""
     typed = type_own_titles(archive, Clusters.read(archive), calibration.has_bodies, seed + 1)
-    rule = abstention_rule(archive, ranker)
+    rule = abstention_rule(archive, ranker) or NO_RULE
     parts = split_groups(archive, typed)
     counts = [_count_same(archive.view(group=group or None), ranker, calibration, rule, part) for group, part in parts]
     return KnownTitles(len(typed.queries), *np.array(counts or [(0, 0)]).sum(axis=0).tolist())
 
 
 def _count_same(
-    view: View, ranker: Ranker, calibration: Calibration, rule: AbstentionRule | None, typed: Split
+    view: View, ranker: Ranker, calibration: Calibration, rule: AbstentionRule, typed: Split
 ) -> tuple[int, int]:
     searcher = open_current(ranker, view)
     extractor = HitFeatureExtractor(view.language, view)
     retrieved = add_absolute(searcher, search(searcher, typed.queries, CALIBRATION_DEPTH))
     same = same_uncalibrated = 0
-    limits_of = rule.limits(retrieved) if rule else [NO_GRADE] * len(retrieved.queries)
     rows = zip(
-        typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (), limits_of, strict=True
-    )
+        typed.queries, retrieved.queries, load_hits(view, retrieved), retrieved.absolute or (),
+        rule.limits(retrieved), strict=True,
+    )  # fmt: skip
     for id, resolved, hits, absolute, limits in rows:
         right = np.array([hit.id in typed.qrels[id] for hit in hits.documents], np.bool_)
         has_title = not resolved.query.body and any(is_titled(hit, resolved) for hit in hits.documents)

@@ -227,6 +227,8 @@ class Calibrator:
         self._saved_calibration = saved_calibration
         self._misfit_reason = misfit_reason(archive, ranker)
         self._features = HitFeatureExtractor(self._view.language, self._view)
+        self.differences = self._features.differences
+        """Compares titles, and has read those of the last estimates."""
         self._checked_change: int | None = None
         self._stale_reason: str | None = None
 

@@ -105,12 +105,6 @@ class ReadTitle(NamedTuple):
         return self.content.keys() == other.content.keys() and self.is_negated == other.is_negated
 
 
-def differ_in_function_words(own: str, other: str, language: str | None) -> bool:
-    """Return whether two titles have the same content words and numbers, and both or neither deny something."""
-    first, second = (read_title(title, language) for title in (own, other))
-    return bool(first.content) and first.says_the_same(second) and not _have_other_numbers(own, other)
-
-
 class TitleDifferences:
     """Compares titles of an archive. read_titles: returns titles of it, whose words are counted when they are needed.
 
@@ -133,6 +127,11 @@ class TitleDifferences:
             return 1.0
         values = measure_differences(own.ordered, other.ordered)
         return 1 / (1 + math.exp(-INTERCEPT - math.fsum(w * v for w, v in zip(WEIGHTS, values, strict=True))))
+
+    def differ_in_function_words(self, query: str, hit: str, language: str | None) -> bool:
+        """Return whether two titles have the same content words and numbers, and both or neither deny something."""
+        own, other = (self.read(title, language) for title in (query, hit))
+        return bool(own.content) and own.says_the_same(other) and not _have_other_numbers(query, hit)
 
     def asks_more(self, query: str, hit: Question, language: str | None) -> bool:
         """Return whether a query has the content word of a hit's title and one more, which no text of the hit has.

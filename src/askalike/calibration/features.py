@@ -35,7 +35,7 @@ class HitFeatureExtractor:
     def __init__(self, language: str | None, view: View | None = None) -> None:
         self._language = language
         sample = (lambda: [question.title for question in sample_questions(view, COUNTED_TITLES)]) if view else tuple
-        self._differences = TitleDifferences(sample)
+        self.differences = TitleDifferences(sample)
         self._analyzer = Analyzer()
 
     def extract(self, query: Question, scores: Floats, hits: Sequence[Question]) -> Floats:
@@ -59,7 +59,7 @@ class HitFeatureExtractor:
     def _title_overlap(self, query: Question, hit: Question) -> tuple[float, float]:
         """Return `shared` and `overlap`. Both titles are stemmed in the hit's language."""
         language = hit.language or self._language
-        query_words, hit_words = (self._differences.read(each.title, language).terms for each in (query, hit))
+        query_words, hit_words = (self.differences.read(each.title, language).terms for each in (query, hit))
         shared = len(query_words & hit_words)
         return shared / max(len(query_words), 1), shared / max(len(query_words | hit_words), 1)
 
@@ -68,8 +68,8 @@ class HitFeatureExtractor:
         if is_phrasing(query.title, hit):
             return 1.0, 1.0
         language = hit.language or self._language
-        sameness = self._differences.sameness(query.title, hit.title, language)
-        return sameness, float(not self._differences.asks_more(query.title, hit, language))
+        sameness = self.differences.sameness(query.title, hit.title, language)
+        return sameness, float(not self.differences.asks_more(query.title, hit, language))
 
 
 def _margins(scores: Floats, n: int) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, get_args, overload
 
 from askalike import rankers
-from askalike.calibration.abstention import NO_GRADE, AbstentionRule, AbstentionThreshold
+from askalike.calibration.abstention import NO_RULE, AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import Calibration, Calibrator, Use
 from askalike.core.errors import InputError, SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
@@ -365,9 +365,9 @@ class ArchiveRetriever:
         allowed = allowed_docs(self._view, filter)
         retrieved = retrieve_readings(searcher, resolved, owners, depth, allowed)
         has_minimum = request.min_similarity is not None or request.min_probability is not None
-        rule = opened.used.abstention.known_rule if has_minimum else opened.abstention
+        rule = (opened.used.abstention.known_rule or NO_RULE) if has_minimum else opened.abstention
         criteria = Criteria(
-            request.k, filter, rule.limits(retrieved) if rule else [NO_GRADE] * len(retrieved.queries),
+            request.k, filter, rule.limits(retrieved),
             calibrator if calibration else None, calibration.likely_from if calibration else None,
             calibration.threshold.probability if calibration and calibration.threshold else 0.0,
             request.min_similarity, request.min_probability, self._answered_first,

@@ -8,7 +8,6 @@ import numpy as np
 
 from askalike.calibration.abstention import GradeLimits, is_keyword, is_stopwords_only, is_titled
 from askalike.calibration.calibration import Calibrator
-from askalike.calibration.differences import differ_in_function_words
 from askalike.core.arrays import Floats
 from askalike.core.filters import Filter
 from askalike.core.hits import Grade
@@ -210,8 +209,10 @@ class _Grader:
 
     def _says_the_same(self, question: Question) -> bool:
         """Return whether a title says the same as the typed one, and no threshold was chosen."""
-        is_title = not self._resolved.query.body and not self._criteria.threshold
-        return is_title and differ_in_function_words(self._title, question.title, self._resolved.language)
+        calibrator, language = self._criteria.calibrator, self._resolved.language
+        if calibrator is None or self._criteria.threshold or self._resolved.query.body:
+            return False
+        return calibrator.differences.differ_in_function_words(self._title, question.title, language)
 
     def _is_keyword_of(self, question: Question) -> bool:
         language = question.language or self._language
